@@ -364,11 +364,11 @@ def test_reproduce_names_its_studies_and_runs_one(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["reproduce", "losse"], "NAME must be a study, got 'losse'; did you mean 'losses'?"),
-        (["reproduce"], "NAME must be a study; --list names them"),
+        (["reproduce"], "NAME must be a study, got none; list them with --list"),
         (["reproduce", "counterexample", "--seeds", "0"], "seeds"),
         (["reproduce", "counterexample", "--out", "/dev/null/x"], "out must be a directory that can be made"),
         (["reproduce", "counterexample", "--data", "/dev"], "counterexample takes no data, got /dev; leave --data out"),
-        (["reproduce", "all", "--data", "/dev"], "data goes with one study, got 'all'; name the study that --data is"),
+        (["reproduce", "all", "--data", "/dev"], "--data must be used with one study, got 'all'; name the study"),
     ],
 )
 def test_wrong_calls_of_reproduce(arguments, message, capsys):

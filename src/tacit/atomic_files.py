@@ -1,7 +1,7 @@
 """Atomic writes: a temporary file is written, flushed to disk and renamed.
 
-What had the name before keeps it until then: a full disk, a directory that is gone or a killed process leaves it as it
-was.
+An existing file stays unchanged until the rename, also if the disk is full, the directory was removed or the process
+is killed.
 """
 
 import errno
@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-LONGEST_NAME = 100  # bytes of a name that its aside keeps: with the ending it must stay below 255
-# What file systems say that cannot bring names to the disk, or a directory that may be written but not listed.
+LONGEST_NAME = 100  # bytes of the name that the temporary name keeps: with its suffix it must stay below 255
+# Errors of file systems that cannot sync a directory, or of a directory that may be written but not listed.
 NOT_POSSIBLE = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EBADF}
 NO_LINKS = {errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EINVAL}
 
-NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # no fault of the name that was given
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # errors that do not depend on the path
 
 
 def read_file(path: Path) -> bytes:
-    """Return what is in a file; a pipe or device, which could be waited for without end, is an :class:`OSError`."""
+    """Return the content of a file; a pipe or device, which could block forever, raises an :class:`OSError`."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         mode = os.fstat(descriptor).st_mode
@@ -49,23 +49,23 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 @contextmanager
 def made(directory: Path, *, parents: bool = True) -> Iterator[None]:
-    """Make a directory, and those above it, for the block; if it fails, those that were made and are empty go again."""
+    """Make a directory and its parents for the block; if the block fails, remove those that were made and are empty."""
     missing = [path for path in (directory, *(directory.parents if parents else ())) if not path.exists()]
     try:
         try:
             directory.mkdir(parents=parents, exist_ok=True)
-        except FileExistsError:  # and is no directory
+        except FileExistsError:  # it is not a directory
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory)) from None
         yield
     except BaseException:
         for path in missing:
-            with suppress(OSError):  # it holds something, or is not there
+            with suppress(OSError):  # it is not empty, or does not exist
                 path.rmdir()
         raise
 
 
 def write_new(path: Path, data: bytes) -> None:
-    """Write one file that must not be there yet: of two that write it at once one gets :class:`FileExistsError`."""
+    """Write a new file; raise :class:`FileExistsError` if it exists, also if another process writes it meanwhile."""
     aside = _aside(path)
     try:
         _write_to_disk(aside, data)
@@ -86,13 +86,13 @@ def write_new(path: Path, data: bytes) -> None:
 
 
 def write_together(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write files that belong together; the last one gets its name last, and says that the others are there.
+    """Write several files together; the last one is renamed last, so that its presence implies the others.
 
-    All are on the disk before the first gets its name. If one cannot get it, those that had the names before have
-    them again. An error names the file, not where it was put aside.
+    All are on disk before the first rename. If a rename fails, the earlier files are restored. An error names the
+    file, not the temporary file.
     """
     asides = {name: _aside(directory / name) for name in files}
-    before: dict[str, Path | None] = {}  # of the names that are taken: where the file is that had it, if one did
+    before: dict[str, Path | None] = {}  # replaced name -> backup of the earlier file, None if there was none
     name, done = "", False
     try:
         for name, data in files.items():
@@ -119,9 +119,9 @@ def write_together(directory: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _kept(path: Path) -> Path | None:
-    """Give what has a name a second one, so that it can be given back; None if there is nothing.
+    """Back up a file under a second name, so that it can be restored; None if it does not exist.
 
-    The name stays taken meanwhile, whenever the process is killed; without links there is a moment in which it is not.
+    The first name stays valid at all times; on file systems without links it is missing for a moment.
     """
     if not path.exists():
         return None
@@ -136,24 +136,24 @@ def _kept(path: Path) -> Path | None:
 
 
 def _settle(path: Path, old: Path | None, done: bool) -> None:
-    """Let go of what had the name, or give it back."""
+    """Remove the backup if the write is done, and restore it otherwise."""
     if old is None:
         if not done:
             path.unlink(missing_ok=True)
         return
     if not done:
         old.replace(path)
-    old.unlink(missing_ok=True)  # two names of one file are not made one by giving it back
+    old.unlink(missing_ok=True)  # replace() does nothing if both names are links to one file
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what a killed process had put aside; only for whoever knows that no other one is writing."""
+    """Remove temporary files of a killed process; call it only if no other process is writing."""
     for aside in directory.rglob(".*.partial-*"):
         aside.unlink(missing_ok=True)
 
 
 def _aside(path: Path) -> Path:
-    """Return a name beside the path that no other writer has, in this process or elsewhere."""
+    """Return a temporary name in the same directory that no other writer uses."""
     name = os.fsdecode(os.fsencode(path.name)[:LONGEST_NAME])
     return path.with_name(f".{name}.partial-{os.getpid()}-{secrets.token_hex(3)}")
 
@@ -166,7 +166,7 @@ def _write_to_disk(path: Path, data: bytes) -> None:
 
 
 def _sync(directory: Path) -> None:
-    """Bring the names in a directory to the disk, where the file system can."""
+    """Flush a directory to disk, if the file system supports it."""
     if os.name != "posix":
         return
     try:

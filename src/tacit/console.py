@@ -1,4 +1,4 @@
-"""Progress display: a bar on a terminal, otherwise a line now and then."""
+"""Progress display: a bar on a terminal, otherwise a line every ten seconds."""
 
 import sys
 import threading
@@ -8,14 +8,14 @@ from typing import Any
 
 from tacit.errors import one_line
 
-SHOWN_SECONDS = 0.05  # of a stage; less is 0.0
-INTERVAL = 10.0  # seconds between lines where there is no terminal
+SHOWN_SECONDS = 0.05  # shorter stages are not shown
+INTERVAL = 10.0  # seconds between lines without a terminal
 
 
 class Display:
     """Show stages and training progress on standard error, until the ``with`` block ends.
 
-    Without a terminal the first stage is shown at once, then a line every ten seconds: stages in between are left out.
+    Without a terminal, the first stage is shown at once and then one line every ten seconds; other stages are skipped.
     """
 
     def __init__(self, *, quiet: bool) -> None:
@@ -23,11 +23,11 @@ class Display:
         self.interactive = not self.quiet and sys.stderr.isatty()
         self._text, self._start, self._last = "", time.monotonic(), ""
         self._stop, self._due = threading.Event(), self._start
-        self.seconds = 0.0  # that it took, known at the end
+        self.seconds = 0.0  # total time, set at the end
         self._bar: Any = None
         self._task: Any = None
         self._stage_start = self._start
-        self._first_step: int | None = None  # of a training: not 0 where it goes on
+        self._first_step: int | None = None  # of the training: not 0 if it was resumed
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> "Display":
@@ -52,7 +52,7 @@ class Display:
             self._bar.stop()
 
     def stage(self, text: str) -> None:
-        """Begin a stage: its name is shown until the next."""
+        """Begin a stage; its name is shown until the next stage."""
         self._text, self._stage_start, self._first_step = text, time.monotonic(), None
         if self._bar is not None:
             if self._task is not None:
@@ -62,7 +62,7 @@ class Display:
             self._print(text)
 
     def finished(self, name: str, seconds: float) -> None:
-        """Show what a stage took, on a terminal."""
+        """Show the time that a stage took, on a terminal."""
         if self._bar is not None and seconds >= SHOWN_SECONDS:
             self._above(f"{name} {seconds:.1f} s")
 
@@ -74,7 +74,7 @@ class Display:
             self._print(line)
 
     def step(self, progress: Any) -> None:
-        """Show a training step: epoch, loss and how long it will take."""
+        """Show a training step: epoch, loss and remaining time."""
         first = min(progress.step, progress.step if self._first_step is None else self._first_step)
         done = progress.step - first
         if self.quiet or done == 0:
@@ -111,7 +111,7 @@ class Display:
             stamp = f"{time.monotonic() - self._start:5.0f} s  "
             try:
                 print(stamp + one_line(text) + (" ..." if text == self._last else ""), file=sys.stderr, flush=True)
-            except (OSError, ValueError):  # nobody listens any more: the job goes on
+            except (OSError, ValueError):  # standard error was closed: continue without output
                 self.quiet = True
             self._last = text
 

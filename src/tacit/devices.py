@@ -8,7 +8,7 @@ from tacit.errors import InputError
 
 
 def find_device(name: Any) -> torch.device:
-    """Return the device of a name, if it is there; ``"auto"`` is a GPU where there is one."""
+    """Return the device with this name, if it is available; ``"auto"`` is a GPU if there is one."""
     if isinstance(name, str) and name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     device, count = named_device(name), torch.cuda.device_count()
@@ -18,7 +18,7 @@ def find_device(name: Any) -> torch.device:
 
 
 def named_device(name: Any) -> torch.device:
-    """Return the device of a name, wherever that may be.
+    """Return the device with this name, without checking that it is available.
 
     >>> named_device("cuda:3").index
     3

@@ -3,30 +3,30 @@
 import difflib
 from collections.abc import Iterable
 
-LISTED = 20  # so many known words are listed, and the others are counted
-LONGEST = 300  # characters of a line that says what went wrong
+LISTED = 20  # known words in a message; the others are counted
+LONGEST = 300  # characters of a message
 RESUME_WITH = "resume with "  # a command follows
 
 
 class InputError(ValueError):
-    """A value from outside is not usable; the message names it, the need, what came and the remedy."""
+    """Invalid input; the message names the argument, the requirement, the value and the remedy."""
 
 
 class TrainingError(RuntimeError):
-    """The computation itself broke down; the message says where."""
+    """A failed computation; the message says where."""
 
 
 class ProcessesError(RuntimeError):
-    """Processes that train together lost each other; the message says what to do.
+    """Lost connection between processes that train together; the message gives the remedy.
 
-    ``in_step``  they can still be met: what happened, happened before a training
+    ``in_step``  true if the processes can still synchronise: the error occurred before a training
     """
 
     in_step = False
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the nearest known word, or a list of them, not too long.
+    """Return ``"; did you mean 'x'?"`` for the nearest known word, or a list of the known words.
 
     >>> did_you_mean("enrgy", ["mmd", "energy"])
     "; did you mean 'energy'?"
@@ -44,10 +44,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line that any terminal can show: no control characters, and not too long.
+    """Return a text as one line of limited length without control characters.
 
-    What comes from outside stands in errors as it came, and may be anything. The middle of a long text is left out, as
-    what is wrong stands at its beginning and the remedy at its end; a command after "resume with" is not cut.
+    Messages quote user input, which may contain anything. The middle of a long text is left out, because the problem is
+    at its beginning and the remedy at its end; a command after "resume with" is not shortened.
 
     >>> one_line("column 'a\\x1b[31m'\\n  is \\udcff")
     "column 'a\\\\x1b[31m' is \\\\udcff"
@@ -91,6 +91,6 @@ def require_positive(name: str, value: object, example: float) -> None:
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise :class:`InputError` with ``message`` unless ``condition`` holds."""
+    """Raise :class:`InputError` with ``message`` unless ``condition`` is true."""
     if not condition:
         raise InputError(message)

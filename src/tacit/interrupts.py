@@ -1,4 +1,4 @@
-"""Ctrl-C at a bad moment: hold it back until what was learned is safe."""
+"""Handling of Ctrl-C and SIGTERM: delay them until the results are saved."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def deferred_interrupts() -> Iterator[list[int]]:
-    """Hold Ctrl-C back until the block is done; the list it yields is not empty if one came.
+    """Delay Ctrl-C until the block is done; the list that is yielded is not empty if it was pressed.
 
     >>> with deferred_interrupts() as held:
     ...     signal.raise_signal(signal.SIGINT)
@@ -16,7 +16,7 @@ def deferred_interrupts() -> Iterator[list[int]]:
     1
     """
     held: list[int] = []
-    if threading.current_thread() is not threading.main_thread():  # only the main thread hears signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield held
         return
     before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
@@ -27,7 +27,7 @@ def deferred_interrupts() -> Iterator[list[int]]:
 
 
 class Terminated(BaseException):
-    """The system or the user asks the process to end: what is open is put away on the way out."""
+    """Request of the system or the user to stop the process; open files are cleaned up on the way out."""
 
     def __init__(self, number: int = signal.SIGTERM) -> None:
         super().__init__("stopped by the user" if number == signal.SIGINT else "stopped by SIGTERM")
@@ -36,7 +36,7 @@ class Terminated(BaseException):
 
 @contextmanager
 def noted_interrupts() -> Iterator[None]:
-    """Turn Ctrl-C that nothing was made of into :class:`Terminated`, with its notes, which typer would drop."""
+    """Turn an unhandled Ctrl-C into :class:`Terminated` with its notes, which typer would drop."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -48,7 +48,7 @@ def noted_interrupts() -> Iterator[None]:
 
 @contextmanager
 def heeded_termination(*, ctrl_c: bool = False) -> Iterator[None]:
-    """Turn SIGTERM into :class:`Terminated` while the block runs, and Ctrl-C too where nothing else is made of it.
+    """Turn SIGTERM into :class:`Terminated` while the block runs, and with ``ctrl_c`` also an unhandled Ctrl-C.
 
     >>> with heeded_termination():
     ...     signal.raise_signal(signal.SIGTERM)
@@ -69,5 +69,5 @@ def heeded_termination(*, ctrl_c: bool = False) -> Iterator[None]:
 
 
 def _terminate(number: int, frame: object) -> None:  # noqa: ARG001 - what Python hands to it
-    signal.signal(number, signal.SIG_IGN)  # once is enough: a second one would disturb the putting away
+    signal.signal(number, signal.SIG_IGN)  # a second signal would interrupt the cleanup
     raise Terminated(number)

@@ -1,4 +1,4 @@
-"""One process writes a directory at a time: a lock that the system frees however the process ends."""
+"""A lock so that one process at a time writes a directory; the system releases it when the process ends."""
 
 import errno
 import os
@@ -17,21 +17,21 @@ NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)  # of a file system without locks
 
 @dataclass(frozen=True)
 class Lock:
-    """The lock of a directory; without a ``file`` another process holds it for this one, or the system has no locks."""
+    """The lock of a directory; ``file`` is None if another process holds it for this one, or without lock support."""
 
     directory: Path
     file: os.stat_result | None = None
 
     @property
     def held(self) -> bool:
-        """Is the directory still the one that was locked? It may have been removed, and made again by others."""
+        """Whether the directory is still the one that was locked: it may have been removed and made again."""
         try:
             return self.file is None or os.path.samestat(self.file, (self.directory / LOCK).stat())
         except OSError:
             return False
 
     def require(self) -> None:
-        """Raise :class:`OSError` rather than write into a directory that is gone, or is that of another process."""
+        """Raise :class:`OSError` if the directory was removed or replaced."""
         if not self.held:
             raise OSError(f"{self.directory} was removed or replaced while the command was running")
 
@@ -45,8 +45,8 @@ def locked(directory: Path) -> Iterator[Lock]:
     ...     lock.held, os.listdir(folder)
     (True, ['.lock'])
     """
-    path = directory.absolute() / LOCK  # the process may go elsewhere
-    if path.is_file() and path.stat().st_size:  # tacit's is empty
+    path = directory.absolute() / LOCK  # the working directory may change
+    if path.is_file() and path.stat().st_size:  # a lock file of tacit is empty
         raise InputError(f"{path} is not a lock file of tacit; move it, or use another directory")
     lock, file = FileLock(path, timeout=0), None
     try:
@@ -63,7 +63,7 @@ def locked(directory: Path) -> Iterator[Lock]:
     try:
         yield held
     finally:
-        if file is not None and held.held:  # without locks others may write there too
+        if file is not None and held.held:  # without lock support, others may write there as well
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         lock.release()

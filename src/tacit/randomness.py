@@ -1,4 +1,4 @@
-"""Randomness is an argument: named generators from one seed, and uniforms from few random bits."""
+"""Random numbers: named generators from one seed, and uniform numbers from few random bits."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ MOST_BYTES_AHEAD = 2**25  # of one replica
 
 
 def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -> Generator:
-    """Return a generator for one purpose of one seed, independent of those for other purposes.
+    """Return a generator for one purpose, independent of the generators of the same seed for other purposes.
 
     >>> a, b = generator_for(0, "batches"), generator_for(0, "graphs")
     >>> bool(torch.rand(1, generator=a) == torch.rand(1, generator=b))
@@ -24,7 +24,7 @@ def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -
 
 
 def replica_seeds(seed: int, replicas: int) -> list[int]:
-    """Return the seeds of the replicas of a run; runs of different seeds share none, up to a thousand replicas.
+    """Return the seeds of the replicas of a run; up to 1,000 replicas, runs with different seeds share none.
 
     >>> replica_seeds(2, 3)
     [2000, 2001, 2002]
@@ -35,10 +35,10 @@ def replica_seeds(seed: int, replicas: int) -> list[int]:
 def draw_uniforms(*shape: int, generator: Generator, dtype: torch.dtype = torch.float32) -> Float[Tensor, "..."]:
     r"""Draw $u = (k + r) / 2^8$: eight bits $k$ for every number, a fraction $r$ shared along the first axis.
 
-    The fraction, $(k' + 1/2) / 2^{15}$, decides only one comparison in 256, so one set serves all pairs of a batch.
-    Each $u$ is uniform to 23 bits and lies strictly between 0 and 1. Numbers that differ in any but the first axis are
-    independent: the graphs of one pair always are, which is what exact gradients need. It takes a fifth of the time
-    of floats with all their bits.
+    The fraction, $(k' + 1/2) / 2^{15}$, decides only one comparison in 256, so one set is shared by all pairs of a
+    batch. Each $u$ is uniform to 23 bits and lies strictly between 0 and 1. Numbers that differ in any axis but the
+    first are independent, so the graphs of one pair are independent, which exact gradients require. This takes a fifth
+    of the time of floats with all their bits.
 
     >>> draw_uniforms(2, 3, generator=generator_for(0, "doc")).shape
     torch.Size([2, 3])
@@ -47,15 +47,15 @@ def draw_uniforms(*shape: int, generator: Generator, dtype: torch.dtype = torch.
 
 
 def uniforms_from(bytes_: UInt8[Tensor, "..."], fraction: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """Put the eight bits and the fraction of each number together."""
+    """Combine the eight bits and the fraction of each number."""
     return (bytes_.to(fraction.dtype) + fraction) * (1 / 2**8)
 
 
 class UniformStream:
-    """The bits of :func:`draw_uniforms` for one step after another.
+    """A stream of the bits of :func:`draw_uniforms` for successive steps.
 
-    On a GPU, where every draw is a launch that takes longer than its work, those of many steps are drawn at once; how
-    many depends on the shape alone, so that a stream is the same whoever else is drawing.
+    On a GPU, a launch takes longer than a draw, so the bits of many steps are drawn at once. The number of steps
+    depends only on the shape, so a stream does not depend on other streams.
     """
 
     def __init__(self, shape: tuple[int, ...], generator: Generator, dtype: torch.dtype = torch.float32) -> None:
@@ -63,8 +63,8 @@ class UniformStream:
         on_gpu = generator.device.type == "cuda"
         self._ahead = min(MOST_STEPS_AHEAD, max(1, MOST_BYTES_AHEAD // self.shape.numel())) if on_gpu else 1
         self.drawn: tuple[Tensor, Tensor] | None = None  # bits of several steps, (step, ...)
-        self.handed_out = 0  # of them
-        self._before = generator.get_state()  # when they were drawn
+        self.handed_out = 0  # steps of ``drawn`` that were used
+        self._before = generator.get_state()  # before ``drawn`` was drawn
 
     def bits(self) -> tuple[UInt8[Tensor, "..."], Float[Tensor, "..."]]:
         """Return the bits of the next step, for :func:`uniforms_from`."""
@@ -72,7 +72,7 @@ class UniformStream:
         return bytes_[step], fraction[step]
 
     def next_place(self) -> tuple[tuple[Tensor, Tensor], int]:
-        """Hand out the bits of the next step by where they are: bits of several steps, and which of them."""
+        """Return the bits of several steps, and the index of the next step among them."""
         if self.drawn is None or self.handed_out == self._ahead:
             self._before = self.generator.get_state()
             self.drawn, self.handed_out = _random_bits(self.shape, self._ahead, self.generator, self.dtype), 0
@@ -84,13 +84,13 @@ class UniformStream:
         return uniforms_from(*self.bits())
 
     def place(self) -> tuple[UInt8[Tensor, " byte"], int]:
-        """Return where the stream stands: the state of the generator, and how many steps after it were handed out."""
+        """Return the position of the stream: the state of the generator, and the number of steps used since."""
         if self.drawn is None or self.handed_out == self._ahead:
             return self.generator.get_state(), 0
         return self._before, self.handed_out
 
     def go_to(self, state: UInt8[Tensor, " byte"], steps: int) -> None:
-        """Go to a place that :meth:`place` returned.
+        """Go to a position that :meth:`place` returned.
 
         >>> stream = UniformStream((2, 3), generator_for(0, "doc"))
         >>> place, first = stream.place(), stream.draw()
@@ -105,7 +105,7 @@ class UniformStream:
 
 
 class JoinedStreams:
-    """The bits of several streams side by side, (stream, ...): those of many steps are joined at once.
+    """The bits of several streams, stacked as (stream, ...); the bits of many steps are stacked at once.
 
     >>> streams = [UniformStream((2, 3), generator_for(seed, "doc")) for seed in range(4)]
     >>> [part.shape for part in JoinedStreams(streams).bits()]
@@ -123,7 +123,7 @@ class JoinedStreams:
         return bytes_[step], fraction[step]
 
     def next_place(self) -> tuple[tuple[Tensor, Tensor], int]:
-        """Hand out the bits of the next step by where they are: (step, stream, ...), and which step."""
+        """Return the bits of several steps, (step, stream, ...), and the index of the next step."""
         places = [stream.next_place() for stream in self.streams]
         first, step = places[0]
         if self._joined is None or self._of is not first:
@@ -140,7 +140,7 @@ def _random_bits(shape: torch.Size, steps: int, generator: Generator, dtype: tor
 
 
 def _random_words(count: int, dtype: torch.dtype, generator: Generator) -> Tensor:
-    """Return ``count`` random integers that fill their type, cut out of 64-bit words."""
+    """Return ``count`` random integers over the full range of their type, taken from 64-bit words."""
     per_word = 8 // dtype.itemsize
     words = torch.empty(-(-count // per_word), dtype=torch.int64, device=generator.device)
     return words.random_(-(2**63), None, generator=generator).view(dtype)[:count]

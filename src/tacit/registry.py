@@ -1,12 +1,12 @@
-"""Kinds by name: which losses, estimators, graph distributions, predictors and observation models a config can name.
+"""Registry of the losses, estimators, graph distributions, predictors and observation models that a config can name.
 
-A kind is registered in the file that defines it, by one line, and from outside the package in the same way:
+A kind is registered by one line in the file that defines it; other packages register kinds in the same way:
 
 >>> import tacit
 >>> tacit.register("loss", "twice", lambda options: None)  # doctest: +SKIP
 
-An installed package may do so in a module that it names under the entry point group ``tacit.kinds``; the module is
-imported when a name is looked up that is not known yet, or when all names are listed.
+An installed package can register kinds in a module that it lists under the entry point group ``tacit.kinds``. The
+module is imported when an unknown name is looked up, or when all names are listed.
 """
 
 import importlib.metadata
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Registry:
-    """Names and what stands for them.
+    """A mapping from names to registered kinds.
 
     >>> fruits = Registry("fruit")
     >>> fruits.add("apple", "an apple")
@@ -45,7 +45,7 @@ call tacit.register("fruit", "aple", ...)
             raise InputError(f"{self.what} '{name}' is registered already; choose another name")
 
     def remove(self, name: str) -> None:
-        """Forget a name; for tests."""
+        """Remove a name; for tests."""
         del self._kinds[name]
 
     def __getitem__(self, name: str) -> Any:
@@ -79,7 +79,7 @@ REGISTRIES = {registry.what: registry for registry in (LOSSES, ESTIMATORS, GRAPH
 def register(what: str, name: str, kind: T | None = None) -> Callable[[T], T] | T:
     """Register a ``kind`` of ``what`` ("loss", "estimator", "graph", "predictor" or "observation") under a name.
 
-    Without ``kind`` it returns a decorator. What a kind must be is said in docs/how-to/extending.md.
+    Without ``kind`` it returns a decorator. docs/how-to/extending.md describes what a kind must provide.
     """
     if what not in REGISTRIES:
         raise InputError(f"what must be one of {', '.join(REGISTRIES)}, got '{what}'{did_you_mean(what, REGISTRIES)}")
@@ -95,7 +95,7 @@ _loaded: list[str] = []  # names of the entry points that were imported
 
 
 def _load_entry_points() -> None:
-    """Import what installed packages name under the entry point group, once."""
+    """Import the modules that installed packages list under the entry point group, once."""
     for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
         if point.name in _loaded:
             continue

@@ -1,7 +1,7 @@
-r"""Text and tensors in one safetensors file, with a format and a checksum: reading it runs no code.
+r"""Text and tensors in one safetensors file, with a format number and a checksum; reading it runs no code.
 
-The text is JSON in the header of the file. The checksum covers text, names, types, shapes and numbers, so that a file
-that was cut off, changed or written by something else is refused and never half read.
+The text is JSON in the header of the file. The checksum covers text, names, types, shapes and numbers, so a file that
+is truncated, changed or not from tacit is refused.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ class Kind:
     remedy: str
 
     def pack(self, text: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
-        """Return the file.
+        """Return the bytes of the file.
 
         >>> kind = Kind("note", 1, "write it again")
         >>> text, tensors = kind.unpack(kind.pack({"a": 1}, {"b": torch.zeros(2)}), "note.safetensors")
@@ -36,12 +36,12 @@ class Kind:
         ({'a': 1}, [0.0, 0.0])
         """
         there = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
-        written = json.dumps(text, default=lambda value: value.tolist())  # numbers of numpy and torch are numbers
+        written = json.dumps(text, default=lambda value: value.tolist())  # numbers of NumPy and torch
         metadata = {"tacit": version("tacit"), "kind": self.name, "format": str(self.format), "text": written}
         return save(there, metadata | {"sha256": _checksum(written, there)})
 
     def unpack(self, data: bytes, where: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Return text and tensors; anything but a whole file of this kind is an :class:`InputError`."""
+        """Return text and tensors; raise :class:`InputError` for any other or damaged file."""
         try:
             metadata = header_of(data)
             is_one, found = metadata["kind"] == self.name, int(metadata["format"])
@@ -62,13 +62,13 @@ class Kind:
                 raise ValueError("the checksum does not match")
             text = json.loads(written)
             if not isinstance(text, dict):
-                raise ValueError("its text is not that of an object")
+                raise ValueError("its text is not a JSON object")
             return text, tensors
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{where} is a damaged {self.name} ({_line(error)}); {self.remedy}") from None
 
     def require_finite(self, tensors: Mapping[str, Tensor], where: str, infinite: Collection[str] = ()) -> None:
-        """Refuse NaN and infinity; names in ``infinite`` may have infinity."""
+        """Refuse NaN and infinity; tensors named in ``infinite`` may have infinity."""
         for name, value in tensors.items():
             bad = value.isnan() if name in infinite else ~value.isfinite()
             if value.is_floating_point() and bool(bad.any()):
@@ -77,16 +77,22 @@ class Kind:
 
 
 def load(data: bytes) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file; ValueError if it is none."""
+    """Return the tensors of a safetensors file; raise ValueError if it is not one."""
     try:
         tensors: dict[str, Tensor] = safetensors.torch.load(data)
         return tensors
-    except (SafetensorError, KeyError, AssertionError, RuntimeError, TypeError) as error:  # as the types are odd
+    except (
+        SafetensorError,
+        KeyError,
+        AssertionError,
+        RuntimeError,
+        TypeError,
+    ) as error:  # all that damaged files raise
         raise ValueError(_line(error)) from None
 
 
 def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
-    """Return a safetensors file whose bytes depend on its content alone; the library's own header has no order."""
+    """Return a safetensors file whose bytes depend only on its content; the library does not sort its header."""
     data: bytes = safetensors.torch.save(dict(tensors), dict(metadata))
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:end])
@@ -97,12 +103,12 @@ def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
 
 
 def header_of(data: bytes) -> dict[str, str]:
-    """Return the text entries in the header of a safetensors file; ValueError if there are none."""
+    """Return the text entries in the header of a safetensors file; raise ValueError if there are none."""
     size = int.from_bytes(data[:8], "little")  # safetensors: length of the header, then JSON
     try:
         header = json.loads(data[8 : 8 + size])
     except RecursionError:
-        raise ValueError("the header is nested too deep") from None
+        raise ValueError("the header is nested too deeply") from None
     entries = header.get("__metadata__") if isinstance(header, dict) else None
     if not isinstance(entries, dict) or not all(isinstance(entry, str) for entry in entries.values()):
         raise ValueError("the header has no text")

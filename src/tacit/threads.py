@@ -1,9 +1,9 @@
-"""How many threads compute: one for small problems, whatever else the machine does.
+"""Number of threads: one for small problems.
 
-A step on a small graph is hundreds of operations of microseconds. Threads that share them wait for each other after
-each one. On a quiet machine that gains nothing, and beside other work every wait lasts until the other thread gets its
-turn: two threads beside one busy process took ten times as long as one. The number follows from the size of the graph
-alone, so that it does not depend on the load. A large graph uses what torch is set to.
+A step on a small graph consists of hundreds of operations that take microseconds each, and threads have to wait for
+each other after each one. On an idle machine this gains nothing. If the machine is busy, every wait lasts until the
+other thread is scheduled: two threads next to one busy process took ten times as long as one. The number of threads
+depends only on the size of the graph, not on the load. A large graph uses the setting of torch.
 """
 
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from contextlib import contextmanager
 
 import torch
 
-LARGE = 250_000  # edges that can be: 500 nodes and all their pairs
+LARGE = 250_000  # possible edges: all pairs of 500 nodes
 
 
 @contextmanager
 def threads_for(num_edges: int) -> Iterator[None]:
-    """Compute with one thread inside, unless the graph is large.
+    """Use one thread in the block, unless the graph is large.
 
     >>> with threads_for(100):
     ...     torch.get_num_threads()

@@ -67,7 +67,7 @@ def test_features_are_covariates_of_a_series():
 
 def test_what_is_no_part_of_a_date():
     days = np.arange("2026-01-01", "2026-01-05", dtype="datetime64[D]")
-    with pytest.raises(InputError, match="calendar names 'our', which is not a part of a date; did you mean 'hour'"):
+    with pytest.raises(InputError, match="calendar must name parts of a date, got 'our'; did you mean 'hour'"):
         calendar_features(days, ["our"])
     with pytest.raises(InputError, match="calendar names 'hour' twice"):
         calendar_features(days, ["hour", "hour"])

@@ -72,7 +72,7 @@ def test_values_and_nodes_of_a_long_table(tmp_path):
     words = read(tmp_path, table.assign(city="Lugano"))
     assert (words.channels, words.notes) == (("pm", "rain"), ("left out: 'city' (text)",))
     for message, options in {
-        "columns and value both name the columns of values": {"columns": ["pm"], "value": "pm"},
+        "the columns of values must be named by columns or value, got both": {"columns": ["pm"], "value": "pm"},
         "columns names 'station', which has another meaning": {"columns": ["station"]},
         "drop names the column or node 'd', which does not exist; known are a, b, c, pm": {"drop": ["d"]},
         "drop must leave a node, got the names of all": {"drop": ["a", "b", "c"]},
@@ -192,7 +192,7 @@ def test_dates_under_another_name_are_the_times(tmp_path):
     assert series.notes == ("column 'observed on' was used as the times; set time to use another column",)
     assert series.settled == {"time": "observed on"}
     both = table.assign(sent=table["observed on"])
-    with pytest.raises(InputError, match="one column must hold the times, got dates in 'observed on', 'sent'"):
+    with pytest.raises(InputError, match="one column must contain the times, got dates in 'observed on', 'sent'"):
         read_series(write(tmp_path, both.to_csv(index=False)))
 
 

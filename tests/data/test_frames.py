@@ -142,7 +142,7 @@ def test_refusals_are_those_of_the_files(tmp_path, unchecked):
         "sep must be left out for columns of two levels": lambda: read_frame(
             good.set_axis(pd.MultiIndex.from_product([["a"], ["u", "v", "w"]]), axis=1), sep=":"
         ),
-        "the header names column 'time' twice": lambda: read_frame(good.assign(time=1.0)),
+        "the header must have unique names, got 'time' twice": lambda: read_frame(good.assign(time=1.0)),
         "covariates names the column 'h', which does not exist": lambda: read_frame(good, covariates=["h"]),
     }.items():
         with pytest.raises(InputError, match=message):

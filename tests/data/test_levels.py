@@ -56,7 +56,7 @@ def test_several_tables_share_their_levels():
 def test_levels_that_the_training_part_does_not_have():
     regimes = ["dry", "wet"] * 10 + ["mud"] * 5
     made = Windows(1).prepare(read_frame(table(regimes), covariates=["regime"]))
-    assert "covariates never seen in the training part, so without effect: regime=mud" in made.notes
+    assert "levels that do not occur in the training part have no effect: regime=mud" in made.notes
 
 
 def test_true_and_false_are_levels():
@@ -72,5 +72,5 @@ def test_wrong_cells():
         read_frame(table(["dry", None, "wet"]), covariates=["regime"])
     with pytest.raises(InputError, match="must have at most 30 levels, got 31 different words"):
         read_frame(table([f"r{i}" for i in range(31)]), covariates=["regime"])
-    with pytest.raises(InputError, match="levels names 'x', which is not in covariates"):
+    with pytest.raises(InputError, match="levels must be of covariates, got 'x'"):
         read_frame(table(["1", "2"]), levels={"x": ("a",)})

@@ -89,7 +89,7 @@ def test_dates_with_two_readings_are_refused(tmp_path):
     rows = table(days("%d/%m/%Y", periods=8))
     rows.to_csv(tmp_path / "t.csv", index=False)
     message = (
-        r"got '01/04/2021' and no date that tells .*; use --dayfirst, or --set data.dayfirst=false for month first$"
+        r"got '01/04/2021', in which day and month .*; use --dayfirst, or --set data.dayfirst=false for month first$"
     )
     for call in (lambda: read_series(tmp_path / "t.csv"), lambda: read_frame(rows)):
         with pytest.raises(InputError, match=message):

@@ -56,7 +56,7 @@ def test_only_targets_in_the_season_count(where, layout):
     found = np.concatenate([made.train_times, made.validation_times, made.test_times])
     assert [pd.Timestamp(time) for time in found] == wanted(full, CONDITIONS[where], 4, 2)
     everywhere = len(wanted(full, lambda *_: True, 4, 2))
-    assert made.notes[0] == f"where {where}: {len(found):,} of {everywhere:,} targets are in the season"
+    assert made.notes[0] == f"where {where}: {len(found):,} of {everywhere:,} targets are used"
 
 
 def test_windows_before_the_season_are_inputs_as_without_one():
@@ -99,9 +99,9 @@ def test_new_rows_are_predicted_where_the_target_is_in_the_season():
         "2025-05-02",
         "2025-06-01",
     ]
-    assert found.notes == ("where month == 6 or day == 2: 5 of 148 windows have a target in the season",)
+    assert found.notes == ("where month == 6 or day == 2: 5 of 148 windows are used",)
     with pytest.raises(
-        InputError, match="where must hold for some targets of windows, but 'month == 8' holds for none of 148"
+        InputError, match="where must be true for some targets of windows, but 'month == 8' is true for none of 148"
     ):
         windows.apply(read_frame(new, where="month == 8", piece=True), scaling)
 
@@ -149,7 +149,7 @@ def test_a_number_that_selects_is_still_a_node():
     [
         (
             "month == 13",
-            r"where must hold for some rows, but .* holds for none of 400 \(regime is dry, wet\); correct it",
+            r"where must be true for some rows, but .* is true for none of 400 \(regime is dry, wet\); correct it",
         ),
         ("day == 1 and month == 5", "leave 1 pair where day == 1 and month == 5 or .*; pass more rows"),
     ],
@@ -160,21 +160,21 @@ def test_a_season_without_enough_rows(where, words):
 
 
 def test_names_that_are_not_there():
-    with pytest.raises(InputError, match="where names 'regme', which is no column and no part of a date; did you mean"):
+    with pytest.raises(InputError, match="where must name columns or parts of a date, got 'regme'; did you mean"):
         read_frame(table(), where="regme == 'wet'")
     with pytest.raises(InputError, match="where: column 'station' must have one value per time, got several at 2025"):
         read_frame(long_table(table()), time="time", value="level", where="station == 'a'")
     with pytest.raises(InputError, match="where: column 'level' must have one value per time, got several at 2025"):
         read_frame(long_table(table()), time="time", value="level", where="level > 0")
     numbers = table().reset_index(drop=True)
-    with pytest.raises(InputError, match="where names 'month', a part of a date, but the times are numbers"):
+    with pytest.raises(InputError, match="where uses 'month', a part of a date, but the times are numbers"):
         chosen_rows(read_frame(numbers, where="month == 2 and regime == 'wet'"))
-    with pytest.raises(InputError, match="where names 'series', but there is one series without a name"):
+    with pytest.raises(InputError, match="where uses 'series', but there is one series without a name"):
         chosen_rows(read_frame(table(), where="series == 'wet' and regime == 'wet'"))
 
 
 def test_a_series_made_by_hand():
     series = Series(np.random.default_rng(0).normal(size=(9, 2, 1)), ("a", "b"))
     np.testing.assert_array_equal(chosen_rows(in_season(series, "a > 0")), series.values[:, 0, 0] > 0)
-    with pytest.raises(InputError, match="where names 'c', which is no column"):
+    with pytest.raises(InputError, match="where must name columns or parts of a date, got 'c'"):
         chosen_rows(in_season(series, "c > 0"))

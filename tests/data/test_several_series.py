@@ -304,9 +304,7 @@ def test_series_that_are_too_short_are_left_out_and_said():
     assert torch.equal(
         alone.split.train.inputs, Windows(3, fractions=(0.6, 0.2)).prepare(series.selected([0, 4])).split.train.inputs
     )
-    with pytest.raises(
-        InputError, match=r"at least 21 rows for a window of 20 and a horizon of 1, but none of 5 has, the"
-    ) as e:
+    with pytest.raises(InputError, match=r"at least 21 rows for a window of 20 and a horizon of 1, got at most") as e:
         Windows(20).prepare(series)
     assert "\n" not in str(e.value)
     with pytest.raises(InputError, match="must have a known target, got none in 1 series"):
@@ -327,7 +325,7 @@ def test_new_data_carries_names_and_times():
     assert new.times.tolist() == new.pairs.times.tolist() == [40, 50, 40]
     assert new.pairs.series.tolist() == [0, 0, 1]
     assert new.notes == ("1 of 3 series were left out: 1 shorter than the 3 rows of a window of 3",)
-    with pytest.raises(InputError, match=r"at least 3 rows for a window of 3, but none of 2 has, the longest 2"):
+    with pytest.raises(InputError, match=r"at least 3 rows for a window of 3, got at most 2 in 2 series"):
         windows.apply(make([1, 2]), scaling)
 
 

@@ -155,7 +155,7 @@ def test_new_rows_may_stand_still(tmp_path):
 TEXTS = {
     "": "the file is empty",
     "time,a\n": "there is a header but no rows",
-    "time,a,a\n0,1,2\n": "the header names column 'a' twice; rename one",
+    "time,a,a\n0,1,2\n": "the header must have unique names, got 'a' twice; rename one",
     "time,a\n0,1\n1,2,3\n": r"cannot be read as a table: Expected 2 fields in line 3, saw 3; correct that line",
     "time,a\n0,1,9\n1,2,3\n": "the header names 2 columns but row 1 has 3 cells",
     'time,a\n0,"1\n1,2\n': "cannot be read as a table: .*EOF inside string",
@@ -171,7 +171,7 @@ TEXTS = {
     "time,a,b\n0,1,\n1,2,\n": r"two nodes or more must remain, got 1; left out: 'b' \(empty\)",
     "time,a,b\n0,1,3\n1,2,3\n": r"two nodes or more must remain, got 1; left out: 'b' \(constant\)",
     "time,a\n0,1\n1,2\n2,3\n9999,4\n": "times must form a regular grid with few gaps, got 9997 steps of 1 between",
-    "node,v\na,1\nb,0\n": "no column is called time, date or the like, and none holds dates; set time to the column",
+    "node,v\na,1\nb,0\n": "a column must be called time, date or similar, or contain dates, got none; set time",
     "time\n0\n1\n": "a wide table must have a column per node besides 'time', got none",
     "time,node,v\n0,a,1\n1,a,2\n1,a,3\n": ".*1 comes twice for node 'a', in rows 2 and 3",
     "time,node,v\n0,a,1\n1,b,2\n1,a,2\n0,b,3\n": ".*0 in row 4 comes before that of row 2 for node 'b'; sort the rows",
@@ -202,7 +202,7 @@ CALLS = {
     "layout must be one of auto, wide, long, got 'tall'": {"layout": "tall"},
     "node and value are for long tables, but layout is 'wide'": {"layout": "wide", "value": "a"},
     "column 'a' must have the form node:variable": {"sep": ":"},
-    "sep is for wide tables, got ':' for a long one": {"sep": ":", "layout": "long"},
+    "sep must be used with a wide table, got ':' for a long one": {"sep": ":", "layout": "long"},
     "a long table must have one column of node names, got none; set node to its name": {"layout": "long"},
 }
 

@@ -268,7 +268,7 @@ def test_refusals():
         "the series must have at least 45 rows for a window of 41 and a horizon of 4, got 40": lambda: Windows(
             41, 4
         ).prepare(series),
-        "a series must have at least 55 rows for a window of 51 and a horizon of 4, but none of 2": (
+        "a series must have at least 55 rows for a window of 51 and a horizon of 4, got at most": (
             lambda: Windows(51, 4).prepare([make_series(50), series])
         ),
         "the series must have at least 41 rows for a window of 41, got 40": lambda: Windows(41, 4).apply(

@@ -192,4 +192,4 @@ def test_without_dask_the_way_to_install_it_is_said(tmp_path, capsys, monkeypatc
 def test_jobs_and_scheduler_exclude_each_other(tmp_path, capsys):
     arguments = ("--jobs", 2, "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path / "out", "--quiet")
     assert call("reproduce", "injectivity", *arguments) == 2
-    assert "tacit: jobs is for processes on this machine, got 2 and a scheduler" in capsys.readouterr().err
+    assert "tacit: jobs must be 1 with a scheduler, got 2; leave out --jobs" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def test_a_graph_that_was_found():
     assert answer_sentences(listed(), references, ["Residuals of a and b are correlated."]) == [
         "A graph was found: it lowers the forecast error (scaled CRPS) by 8.6% +- 0.9% against no graph.",
         "3 edges are listed; about 0.1 of them are expected to be false (false discovery rate 4.7%, limit 10%).",
-        "1 acts always (probability 1 lies in the interval); 1 may act always or at times (the interval reaches 1); "
+        "1 always acts (the interval contains 1); 1 may always act or act at times (the interval reaches 1); "
         "1 acts at times: a -> b 0.61 [0.55, 0.67].",
         "A sparse graph does not forecast better than all edges (0.3% +- 0.4% lower).",
         "Ridge regression on all nodes forecasts better, by 3.0% +- 0.5%: use its forecasts, or try another predictor.",
@@ -90,7 +90,7 @@ def test_listed_edges_that_do_not_forecast_better():
         "No graph found: the learned graph does not clearly lower the forecast error (scaled CRPS) against no "
         "graph (0.3% +- 0.4% lower)."
     )
-    assert said[1].endswith("Together they are too weak to show in the forecasts of the test part.")
+    assert said[1].endswith("Together they are too weak to improve the forecasts of the test part.")
     assert answer_sentences(listed(), {"no graph": WORSE})[0].endswith("(3.0% +- 0.5% higher).")
 
 
@@ -108,7 +108,7 @@ def test_one_edge():
     said = answer_sentences(listed(exists), {"no graph": BETTER, "full graph": BETTER, "ridge regression": SAME})
     assert said[1:] == [
         "1 edge is listed, b -> a; it is false with probability 0.01 (limit 10%).",
-        "1 acts always (probability 1 lies in the interval).",
+        "1 always acts (the interval contains 1).",
         "The model forecasts better than with all edges, by 8.6% +- 0.9%.",
         "Ridge regression on all nodes forecasts as well as the model (0.3% +- 0.4% lower).",
     ]
@@ -130,7 +130,7 @@ def test_without_evidence_probabilities_decide():
     assert found.listed.nonzero().tolist() == [[0, 1], [2, 1]]  # 0.61 would make a share of 0.14
     said = answer_sentences(found, {"no graph": BETTER})
     assert said[1] == (
-        "2 edges are listed; fewer than 0.1 of them are expected to be absent in a given observation "
+        "2 edges are listed; fewer than 0.1 of them are expected to be inactive in a given observation "
         "(false discovery rate 1.0%, limit 10%)."
     )
 
@@ -186,7 +186,7 @@ def test_sentences_never_contradict_each_other():
             assert said[0].startswith(("No graph found", "A graph was found"))
             assert ("no edge is listed" in text) != (" are listed" in text)
             assert ("A graph was found" in text) <= (found.count > 0)
-            assert not ("it lowers the forecast error" in text and "too weak to show" in text)
+            assert not ("it lowers the forecast error" in text and "too weak to improve" in text)
             assert not ("lower the forecast error (scaled CRPS) against" in text and "together lower" in text)
             assert (" act" in text) == (found.count > 0)
 
@@ -219,9 +219,9 @@ def test_where_nothing_is_listed_the_terminal_says_so(capsys, tmp_path):
     run = make_run(6, evidence=True, errors=True)
     record = run.record.model_copy(update={"evidence": {**run.record.evidence, "listed_from": None}})
     out = printed_fit(run.model_copy(update={"record": record}), capsys, tmp_path)
-    assert "not listed, the most likely candidates:\n" in out
+    assert "the most likely candidates, not listed:\n" in out
     assert out.count(" -> ") == 3
-    assert "listed edges" not in out.replace("not listed, ", "")
+    assert "listed edges" not in out
 
 
 def test_required_edges_are_not_shown_as_found(capsys, tmp_path):

@@ -45,8 +45,8 @@ def test_options_of_the_command_are_options_of_the_assessment(folder, tmp_path, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["wide.csv", "--quick", "--thorough"], "--quick leaves the assessment out, got --thorough too; keep one"),
-        (["wide.csv", "--quick", "--std-errors", 0], "--quick leaves the assessment out, got --std-errors too; keep"),
+        (["wide.csv", "--quick", "--thorough"], "--quick cannot be used with --thorough; keep one of them"),
+        (["wide.csv", "--quick", "--std-errors", 0], "--quick cannot be used with --std-errors; keep one of them"),
         (
             ["--resume", "run", "--quick"],
             "--resume uses the options of the original run and takes no --quick; leave it out",

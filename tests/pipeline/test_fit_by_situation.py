@@ -288,7 +288,10 @@ def test_a_variable_that_cannot_be_is_refused(table, names, change, said):
         ({"graph": {"depends_on": ["hour", "hour"]}}, "names 'hour' twice"),
         ({"graph": {"blocks": "all"}}, "blocks in [graph] requires regimes"),
         ({"graph": {"regimes": 2, "symmetric": True}}, 'requires blocks = "all" with regimes'),
-        ({"graph": {"depends_on": ["source"]}, "predictor": {"kind": "feedforward"}}, "got 'feedforward', which could"),
+        (
+            {"graph": {"depends_on": ["source"]}, "predictor": {"kind": "feedforward"}},
+            "(filter, hops), got 'feedforward'",
+        ),
         ({"graph": {"depends_on": ["hour"]}, "model": {"link": "sine_squared"}}, "requires link = 'sigmoid'"),
     ],
 )
@@ -307,7 +310,7 @@ def test_series_without_names_cannot_be_found_again(several):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda t: t.drop(columns="season"), "names the column 'season', which does not exist"),
+        (lambda t: t.drop(columns="season"), "depends_on names the column 'season', which does not exist"),
         (lambda t: t.assign(season=t.season.where(t.index != 7)), "column 'season' must have a name in every row"),
         (
             lambda t: t.assign(season=t.season.where(t.index != 7, "flood")),
@@ -367,7 +370,7 @@ def test_pairs_have_covariates_in_files_and_in_memory(tmp_path):
     source = read_new(read, [str(tmp_path / "pairs.csv")])
     pd.testing.assert_frame_equal(forecast_table(fitted[1], source), forecast_table(read, source))
     pd.DataFrame(columns).to_csv(tmp_path / "without.csv", index=False)
-    with pytest.raises(InputError, match="names the column 'gate', which does not exist"):
+    with pytest.raises(InputError, match="depends_on names the column 'gate', which does not exist"):
         read_new(read, [str(tmp_path / "without.csv")])
     unused = override_pairs(names=[]).model_copy(update={"data": DataOptions(covariates=["gate"])})
     source = read_source(str(tmp_path / "pairs.npz"), unused.data)

@@ -292,9 +292,9 @@ def broken(tmp_path):
         (["one.csv"], "one.csv: a graph must have two nodes or more, got one, 'a'; add others"),
         (
             ["no_time.csv"],
-            "no_time.csv: one column must hold the times, got dates in 'a', 'b'; set time to one of them",
+            "no_time.csv: one column must contain the times, got dates in 'a', 'b'; set time to one of them",
         ),
-        (["same_name.csv"], "same_name.csv: the header names column 'a' twice"),
+        (["same_name.csv"], "same_name.csv: the header must have unique names, got 'a' twice"),
         (["ok.csv", "--edges", "unknown_edge.csv"], "unknown_edge.csv, row 2: target names unknown node 'z'"),
         (["ok.csv", "--edges", "both.csv"], "both.csv, row 3: edge 'a -> b' is required here and forbidden in row 2"),
         (["ok.csv", "--edges", "loop.csv"], "loop.csv, row 2: required edge 'a -> a' is a self-loop"),

@@ -244,7 +244,7 @@ def test_over_a_table_only_kept_edges_start_with_a_weight(folder):
         ),
         (
             {"graph": {"prior_weight": 0.5, "density": 0.1, "evidence": "auto"}, "predictor": {"kind": "filter"}},
-            "prior_weight in .graph. must be left out where regressions decide which edges exist, got 0.5; set",
+            "prior_weight in .graph. must be left out if regressions test the edges, got 0.5; set",
         ),
         (
             {"model": {"prior": 0.2}},

@@ -121,7 +121,7 @@ def test_a_run_directory_keeps_its_limits(rules, tmp_path):
 def test_the_window_is_as_long_as_the_largest_lag():
     found = fitted(None, data=DataOptions(), graph=GraphOptions(max_lag=15))
     assert found.record_.config["data"]["window"] == 15
-    assert any(note == "window = 15: it holds the lags that edges may have" for note in found.notes_)
+    assert any(note == "window = 15: it contains all lags that edges may have" for note in found.notes_)
     ahead = fitted(None, data=DataOptions(horizon=3), graph=GraphOptions(min_lag=3, max_lag=15))
     assert ahead.record_.config["data"]["window"] == 13
 

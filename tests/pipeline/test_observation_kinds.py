@@ -114,8 +114,8 @@ def test_new_data_is_checked_too(mixed):
         ({"kind": {"calls": "poisson"}}, "must name every node, got none for 'more'"),
         ({"kind": {"call": "poisson", "*": "gaussian"}}, r"names the node 'call', which does not exist; did you mean"),
         ({"kind": {"calls": "none", "*": "gaussian"}}, "must be one with a parameter per target in a table by node"),
-        ({"kind": "gaussian", "categories": (1, 2)}, "categories in .observation. is for kind 'ordered'"),
-        ({"kind": "gaussian", "largest_count": 9}, "largest_count in .observation. is for kind"),
+        ({"kind": "gaussian", "categories": (1, 2)}, "categories in .observation. requires kind 'ordered'"),
+        ({"kind": "gaussian", "largest_count": 9}, "largest_count in .observation. requires kind"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message):

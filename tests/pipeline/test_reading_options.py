@@ -94,7 +94,7 @@ def test_the_same_from_files_and_tables(tmp_path):
             read_sources(files, options)
     rows = pd.DataFrame(series(40), columns=NODES)
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(InputError, match="a column of times must be in all of the series or in none"):
+    with pytest.raises(InputError, match="all series must have the same column of times, or none"):
         read_sources([files[0], str(tmp_path / "rows.csv")], DataOptions())
 
 
@@ -189,9 +189,7 @@ def test_inputs_that_cannot_be_filled(tmp_path):
     x, y = pairs()
     pair_table(x, y).to_csv(tmp_path / "p.csv", index=False)
     first = np.argwhere(np.isnan(x))[0]
-    message = (
-        rf"for 'hops' and for modules of your own, .*got NaN at pair {first[0]}, node '{'abc'[first[1]]}', channel 0"
-    )
+    message = rf"for 'hops' and for custom modules, .*got NaN at pair {first[0]}, node '{'abc'[first[1]]}', channel 0"
     with pytest.raises(InputError, match=message):
         plan_of(tmp_path / "p.csv", data={"window": None}, predictor={"kind": "hops"})
     x[:, 1, 1] = np.nan

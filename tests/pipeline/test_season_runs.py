@@ -38,7 +38,7 @@ def test_edges_of_a_season_are_those_that_act_in_it(frame):
     assert edges(everywhere) == [("a", "b"), ("c", "d")]
     summer = LatentGraphForecaster(window=1, assessment=OFF, data=DataOptions(where="month in (6, 7, 8)")).fit(plain)
     assert edges(summer) == [("a", "b")]
-    assert "where month in (6, 7, 8): 276 of 1,199 targets are in the season" in summer.record_.warnings
+    assert "where month in (6, 7, 8): 276 of 1,199 targets are used" in summer.record_.warnings
     dry = LatentGraphForecaster(window=1, assessment=OFF, data=DataOptions(where="regime != 'wet'")).fit(frame)
     assert edges(dry) == [("c", "d")]
     assert set(dry.predict(frame).index.month) == {1, 2, 3, 4, 5, 9, 10, 11, 12}
@@ -85,7 +85,7 @@ def test_paths_know_the_calendar_of_coming_times(frame):
     ahead, known = model.predict(cut, steps=4), model.predict(plain, steps=4, origin="2026-03-19")
     assert [str(time.date()) for time in ahead.index] == ["2026-03-20", "2026-03-21", "2026-03-22", "2026-03-23"]
     np.testing.assert_allclose(ahead, known, rtol=1e-5)  # there the covariates are those of rows of the table
-    assert any("outside of it are forecast too" in note for note in ahead.attrs["notes"])
+    assert any("that do not are forecast too" in note for note in ahead.attrs["notes"])
     regimes = LatentGraphForecaster(window=2, assessment=OFF, covariates="regime").fit(frame)
     with pytest.raises(InputError, match=r"covariate 'regime' must be known until .* for these steps"):
         regimes.predict(frame, steps=4)

@@ -134,7 +134,7 @@ def test_tables_that_cannot_be(graph, message, folder, tmp_path):
 def test_nodes_without_candidates_are_said_and_still_predicted(folder, tmp_path):
     graph = {"candidates": SOME[:2], "layout": "table"}
     made, _ = learn(folder / "wide.csv", tmp_path / "run", graph=graph)
-    said = "no candidate leads to or from 1 of 4 nodes ('west'): predicted only from their own inputs"
+    said = "nodes without candidate edges are predicted only from their own inputs: 1 of 4 nodes ('west')"
     assert said in made.run.record.warnings
     both, _ = learn(folder / "wide.csv", tmp_path / "both", graph={"candidates": SOME[:2], "symmetric": True})
     assert said in both.run.record.warnings
@@ -261,7 +261,7 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     assert len(skipped) == 1  # which edges are identifiable; errors and controls were not chosen, for the same reason
     chosen = [choice for choice in record["choices"] if "there are more than 400 nodes" in choice]
     assert [choice.split(" = ")[0] for choice in chosen] == ["bootstrap_replicas", "controls"]
-    assert all("there are more than 400 nodes; fit fewer nodes" in finding for finding in skipped)
+    assert all("there are more than 400 nodes; fit only the nodes" in finding for finding in skipped)
     assert record["goodness"]["num_pairs"] == 8
     assert set(record["references"]) == {"the last value"}
     edges = pd.read_csv(run / "edges.csv")

@@ -23,11 +23,11 @@ def test_the_answer_says_so_first(early):
 
 def test_nothing_says_how_sure_the_edges_are(early):
     assert (
-        "Not computed, standard errors: training stopped too early, and that of the replicas would as well."
+        "Not computed, standard errors: training stopped too early, so replicas would stop too early as well."
         in early.findings_
     )
     for ask in (early.significant_edges, early.edge_intervals, lambda: early.edge_std_errors_, lambda: early.exists_):
-        with pytest.raises(AttributeError, match="is not computed"):
+        with pytest.raises(AttributeError, match="was not computed"):
             ask()
     with pytest.raises(InputError, match="standard errors require a converged fit"):
         early.estimate_std_errors(*random_pairs(60))

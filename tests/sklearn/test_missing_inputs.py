@@ -66,7 +66,7 @@ class Mean(nn.Module):
 @pytest.mark.parametrize("predictor", ["hops", Mean()])
 def test_predictors_that_see_the_numbers_as_they_are(predictor, pairs):
     x, y = pairs
-    message = "x must be a number everywhere for 'hops' and for modules of your own"
+    message = "x must be a number everywhere for 'hops' and for custom modules"
     with pytest.raises(InputError, match=message):
         LatentGraphRegressor(predictor=predictor, **QUICK).fit(x, y)
     model = LatentGraphRegressor(predictor=predictor, **QUICK).fit(np.nan_to_num(x), y)

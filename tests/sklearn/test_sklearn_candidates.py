@@ -51,7 +51,7 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
     assert list(edges.columns) == ["source", "target", "probability"]
     assert len(edges) == 1000
     assert edges["probability"].is_monotonic_decreasing
-    asked = "must have all pairs of nodes, which are kept for up to 400 nodes, got 500; use edges_"
+    asked = "requires at most 400 nodes, for which all pairs are kept, got 500; use edges_"
     for ask in (
         lambda: model.edge_probs_,
         lambda: model.estimate_std_errors(x, y),

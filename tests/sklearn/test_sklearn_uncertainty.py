@@ -203,12 +203,12 @@ def test_nothing_is_there_before_it_was_asked_for_nor_after_another_fit(known, t
     known.fit(*tables)
     assert known.edges_.columns.tolist() == ["source", "target", "probability"]
     for name in ASKED:
-        with pytest.raises(AttributeError, match=r"is not computed; call (identify|estimate_std_errors), or "):
+        with pytest.raises(AttributeError, match=r"was not computed; call (identify|estimate_std_errors), or "):
             getattr(known, name)
         assert not hasattr(known, name)
         assert not hasattr(LatentGraphRegressor(), name)
     for name in ("edge_intervals", "significant_edges"):
-        with pytest.raises(AttributeError, match=r"of the edges is not computed; call estimate_std_errors"):
+        with pytest.raises(AttributeError, match=r"of the edges was not computed; call estimate_std_errors"):
             getattr(known, name)()
 
 
@@ -255,7 +255,7 @@ def test_without_evidence_probabilities_decide_the_list(known):
     assert ends(known.listed_edges()) == [("b", "a"), ("c", "a")]
     assert known.to_networkx().number_of_edges() == 6
     for name in ("exists_", "edge_effects_"):
-        with pytest.raises(AttributeError, match=r"of the edges is not computed; leave evidence in GraphOptions at"):
+        with pytest.raises(AttributeError, match=r"of the edges was not computed; leave evidence in GraphOptions at"):
             getattr(known, name)
 
 

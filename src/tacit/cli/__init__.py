@@ -1,6 +1,6 @@
-"""The command ``tacit``: read options, print, return an exit code. Torch is imported only when a job starts.
+"""The command ``tacit``: parse options, print, return an exit code. Torch is imported only when a job starts.
 
-Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 anything else.
+Exit codes: 0 success; 2 bad usage or bad input, with one line that names the problem; 1 anything else.
 """
 
 import errno
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli import paper, runs
+from tacit.cli.help import GroupedCommand
 from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
@@ -28,13 +29,13 @@ app = typer.Typer(
     help="Learn the graph behind data, and how certain each edge is.",
 )
 
-# The errors of the command line, whichever copy of click typer works with.
+# The errors of the command line, for any copy of click that typer uses.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 CommandError: type[Exception] = UsageError.__bases__[0]
 
 NO_COMMAND = re.compile(r"No such command '(.*?)'", re.DOTALL)
 STOPPED = "stopped by the user"
-BAD_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EINVAL}  # what only a path that was given can cause
+BAD_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EINVAL}  # caused only by a path that the user gave
 
 
 @app.callback(invoke_without_command=True)
@@ -49,20 +50,20 @@ def tacit(
         raise typer.Exit
 
 
-app.command(short_help="Learn the paper's system and draw a report.")(paper.demo)
-app.command(short_help="Learn the graph behind your own data.")(runs.fit)
-app.command(short_help="Predict with a finished run.")(runs.predict)
-app.command(short_help="Score a finished run.")(runs.evaluate)
-app.command(short_help="Run a table or figure of the paper.")(paper.reproduce)
+app.command(cls=GroupedCommand, short_help="Learn the synthetic system of the paper.")(paper.demo)
+app.command(cls=GroupedCommand, short_help="Learn the graph behind your data.")(runs.fit)
+app.command(cls=GroupedCommand, short_help="Forecast with a finished run.")(runs.predict)
+app.command(cls=GroupedCommand, short_help="Score and test a finished run.")(runs.evaluate)
+app.command(cls=GroupedCommand, short_help="Reproduce a table or figure of the paper.")(paper.reproduce)
 
 
-@app.command(short_help="Draw a run's page and figures again.")
+@app.command(cls=GroupedCommand, short_help="Draw the report of a run again.")
 def report(
-    run: Annotated[Path, typer.Argument(help="A directory that tacit wrote.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run, written by tacit.")],
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Draw the page and the figures of a finished run again, from its records alone."""
+    """Draw the report and the figures of a finished run again, from its records only."""
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
         from tacit.records import read_record
@@ -71,7 +72,7 @@ def report(
         if not run.is_dir():
             raise InputError(f"RUN must be a directory, got {run}; pass one that a tacit command wrote")
         if not is_demo(run):
-            read_record(run)  # so that nothing is written into a directory that is no run
+            read_record(run)  # refuse a directory that is not a run before anything is written
         display.stage("drawing")
         with locked(run):
             page = draw_demo(run) if is_demo(run) else draw_run(run)
@@ -80,8 +81,8 @@ def report(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
-    # Threads that wait spin for long by default: beside another job, steps were eight times slower. Spinning for some
-    # microseconds and then sleeping costs nothing on a quiet machine (a fit of 3 s takes 6 if they sleep at once).
+    # By default, waiting threads spin for a long time; with another job running, steps were eight times slower. A short
+    # spin followed by sleep costs nothing on an idle machine (a fit of 3 s takes 6 s if threads sleep at once).
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # read when torch is imported, which is later
     is_program = arguments is None
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -96,8 +97,8 @@ def main(arguments: list[str] | None = None) -> None:
     stopped = code == 1 or not ended[2]
     if is_program:
         _let_go_of_output()
-    # Threads of the transport may abort a process that ends the usual way; one that was stopped ends at once: to put
-    # torch away takes a second.
+    # Threads of the transport may abort a process that exits normally. A stopped process exits at once: cleaning up
+    # torch takes a second.
     if is_program and (launch.several or stopped):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -106,21 +107,21 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
-    """Run the command; return the exit code, what to say if it failed, and whether other processes are in step."""
+    """Run the command; return the exit code, the error message, and whether all processes are still in step."""
     try:
         _require_text(arguments)
         if arguments[:1] != ["fit"]:
             launch.require_alone(" ".join(["tacit", *arguments[:1]]))
         with heeded_termination(ctrl_c=launch.several):
             code = app(arguments or ["--help"], standalone_mode=False)
-            sys.stdout.flush()  # a full disk shows here, and not when Python has ended
-        code = code if arguments else 2  # no command: the help, but nothing was done
-        if code == 130:  # what newer typers make of Ctrl-C
+            sys.stdout.flush()  # report a full disk here, not while Python exits
+        code = code if arguments else 2  # without a command: print the help, and fail
+        if code == 130:  # Ctrl-C in newer versions of typer
             return 1, STOPPED, False
         return code if isinstance(code, int) else 0, None, True
     except (InputError, UsageError) as error:
         return 2, _usage_text(error), True
-    except BrokenPipeError:  # whoever read has had enough
+    except BrokenPipeError:  # the reader closed the pipe
         return 1, None, True
     except OSError as error:
         if error.errno in BAD_NAMES:
@@ -141,7 +142,7 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
 
 
 def _require_text(arguments: list[str]) -> None:
-    """Refuse bytes that are no text: they could be neither printed nor recorded."""
+    """Refuse arguments that are not valid text: they cannot be printed or recorded."""
     for argument in arguments:
         require(
             not any("\ud800" <= letter <= "\udfff" for letter in argument),
@@ -150,7 +151,7 @@ def _require_text(arguments: list[str]) -> None:
 
 
 def _let_go_of_output() -> None:
-    """Drop what could not be printed: Python would try once more when it ends, and say so in many lines."""
+    """Discard output that cannot be written; otherwise Python tries again at exit and prints a traceback."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -158,13 +159,13 @@ def _let_go_of_output() -> None:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Say whether a device or the machine had no memory left; torch need not be imported for it."""
+    """Return whether an error means that a device or the machine is out of memory, without importing torch."""
     of_torch = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
     return isinstance(error, MemoryError) or of_torch
 
 
 def _with_notes(error: BaseException, text: str) -> str:
-    """Return the message, with the command that resumes the run if there is one."""
+    """Return the message, followed by the command that resumes the run if there is one."""
     return "; ".join([text, *getattr(error, "__notes__", [])])
 
 
@@ -185,7 +186,7 @@ def _usage_text(error: Any) -> str:
 
 
 def _setting_of(option: str) -> str | None:
-    """Return the key of the config that an option such as ``--epochs`` names, if it names one."""
+    """Return the config key that an unknown option such as ``--epochs`` probably means, or None."""
     from tacit.config import FitConfig
 
     key = option.lstrip("-").replace("-", "_")

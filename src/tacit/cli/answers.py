@@ -1,4 +1,4 @@
-"""What ``tacit fit`` and ``tacit evaluate`` print: sentences, a table of edges, a table of scores."""
+"""The printed results of ``tacit fit`` and ``tacit evaluate``: sentences, a table of edges, a table of scores."""
 
 import math
 import shlex
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 SHOWN_GROUPS = 10  # nodes or series in a table of scores
 SCORES = {"point_mae": "MAE", "point_mse": "MSE", "crps": "CRPS", "coverage_0.8": "in 80%", "coverage_0.95": "in 95%"}
-CLASS_SCORES = {"brier_score": "Brier", "ranked_probability_score": "RPS"}  # shown where a forecast has them
+CLASS_SCORES = {"brier_score": "Brier", "ranked_probability_score": "RPS"}  # shown if a forecast has them
 GROUP_SCORES = SCORES | {"scaled_crps": "scaled CRPS"}
-SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges; where none is, candidates
-LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
+SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges, or candidates if none is listed
+LEGEND = "in the units of the data; in 80%: fraction of values inside their 80% interval"
 
 
 def print_notes(notes: list[str]) -> None:
-    """Say what was changed or left out on the way, beside the result."""
+    """Print notes on what was changed or left out, on standard error."""
     for note in notes:
         print(f"note: {one_line(note)}", file=sys.stderr)
 
 
 def score_table(rows: dict[str, dict[str, float]], scores: dict[str, str] = SCORES) -> Any:
-    """Return scores as a table, a row for each forecast, node or series."""
+    """Return a table of scores with a row for each forecast, node or series."""
     from rich.table import Table
     from rich.text import Text
 
@@ -45,7 +45,7 @@ def score_table(rows: dict[str, dict[str, float]], scores: dict[str, str] = SCOR
 
 
 def print_group_scores(console: Any, what: str, scores: dict[str, dict[str, float]]) -> None:
-    """Print the scores of each node or series, from the highest scaled CRPS to the lowest; of many only the ends."""
+    """Print the scores of each node or series, by decreasing scaled CRPS; if there are many, only the extremes."""
     if not scores:
         return
     scaled = {name: -math.inf if math.isnan(value) else value for name, value in scores["scaled_crps"].items()}
@@ -67,7 +67,7 @@ def _format(score: str) -> str:
 
 
 def print_lines(console: Any, lines: list[str]) -> None:
-    """Print findings in words, a line each, after a gap."""
+    """Print findings, one per line, after an empty line."""
     if lines:
         console.print()
     for line in lines:
@@ -75,7 +75,7 @@ def print_lines(console: Any, lines: list[str]) -> None:
 
 
 def print_fit(job: "FitJob", seconds: float) -> None:
-    """Print the answer, the edges, the scores, what was found and chosen, and where the seconds went."""
+    """Print the answer, the edges, the scores, the findings, the chosen options and the time of each stage."""
     from rich.console import Console
 
     record, console = job.run.record, Console()
@@ -110,7 +110,7 @@ def _in_each(record: Any) -> str:
 
 
 def _print_edges(console: Any, job: "FitJob") -> None:
-    """Print the strongest listed edges; where none is listed, a few candidates, and that they are not listed."""
+    """Print the strongest listed edges, or a few candidates if none is listed."""
     from rich.table import Table
     from rich.text import Text
 
@@ -127,11 +127,11 @@ def _print_edges(console: Any, job: "FitJob") -> None:
     else:
         others = columns.drawable & ~columns.listed
         rows = strongest_edges(job.run, SHOWN_CANDIDATES, columns, others)
-        title = "not listed, the most likely candidates:" if rows else "no candidates"
+        title = "the most likely candidates, not listed:" if rows else "no candidates"
     known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect", "lag")}
     table = Table(box=None, pad_edge=False)
     table.add_column("edge")
-    directions = any(row["direction"] for row in rows)  # in place of the standard error: 80 columns are few
+    directions = any(row["direction"] for row in rows)  # replaces the standard error, to fit 80 columns
     shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"] and not directions}
     shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
     lags = job.run.lags

@@ -1,6 +1,6 @@
-"""The processes that torchrun started: they meet before the job and after it, and one line is said for all.
+"""Processes started by torchrun: they synchronise before and after the job, and print one error line for all.
 
-torchrun ends every process as soon as one has ended with an error, and so no process may leave before the line is said.
+torchrun kills every process as soon as one exits with an error, so no process may exit before the line is printed.
 """
 
 import os
@@ -16,8 +16,8 @@ from tacit.interrupts import Terminated, heeded_termination
 if TYPE_CHECKING:
     import torch
 
-# Of one process for another. One that dies is noticed at once; this is for one that hangs, or lost its network. Where
-# nothing is wrong they wait for the slowest to read the data, to compile, or to draw the report.
+# How long a process waits for another. One that dies is detected at once; this limit is for one that hangs or lost its
+# network. In a normal run, processes wait for the slowest to read the data, to compile, or to draw the report.
 PATIENCE = timedelta(minutes=10)
 PATIENCE_AT_THE_END = timedelta(seconds=5)
 AS_TORCHRUN_DOES = "sent by torchrun because another process of this training ended; start all processes again"
@@ -25,7 +25,7 @@ AS_TORCHRUN_DOES = "sent by torchrun because another process of this training en
 
 @dataclass(frozen=True)
 class Launch:
-    """Which of how many processes this is, among all and on this machine."""
+    """Rank of this process and number of processes, in total and on this machine."""
 
     rank: int = 0
     count: int = 1
@@ -34,7 +34,7 @@ class Launch:
 
     @classmethod
     def from_environment(cls) -> "Launch":
-        """Return what torchrun says; where it did not start this process, it is alone."""
+        """Return the launch that torchrun set in the environment, or that of a single process."""
         if os.environ.get("WORLD_SIZE", "1") == "1":
             return cls()
         for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT"):
@@ -49,23 +49,23 @@ class Launch:
 
     @property
     def several(self) -> bool:
-        """Is there another process?"""
+        """Whether there is more than one process."""
         return self.count > 1
 
     @property
     def first(self) -> bool:
-        """Is this the process that writes and prints?"""
+        """Whether this is the process that writes and prints."""
         return self.rank == 0
 
     def require_alone(self, what: str) -> None:
-        """Raise :class:`InputError` for what is no work for several processes."""
+        """Raise :class:`InputError` if a command that runs in one process was started by torchrun."""
         require(not self.several, f"torchrun is for tacit fit, got {what}; start it without torchrun")
 
     def join(self) -> None:
-        """Wait for the others; their sums go through gloo on CPUs and through nccl on GPUs."""
+        """Connect to the other processes: with gloo on CPUs and with nccl on GPUs."""
         if not self.several:
             return
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # before and after what heeds it: it ends with its own exit code
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # outside the handler: the process exits with its own code
         with heeded_termination(ctrl_c=True):
             self._join()
 
@@ -84,12 +84,12 @@ class Launch:
             ) from None
 
     def reason(self, error: Terminated) -> str:
-        """Return why this process was stopped, in words."""
+        """Return a message that explains why this process was stopped."""
         by_torchrun = self.several and error.number == signal.SIGTERM
         return f"{error}, {AS_TORCHRUN_DOES}" if by_torchrun else str(error)
 
     def own_device(self, device: "torch.device") -> "torch.device":
-        """Return the device of this process: each has a GPU to itself."""
+        """Return the device of this process: one GPU for each."""
         if not self.several or device.type != "cuda":
             return device
         import torch
@@ -108,13 +108,13 @@ class Launch:
         return torch.device("cuda", self.local_rank)
 
     def end(self, code: int, message: str | None, in_step: bool) -> int:
-        """Say what went wrong, once for all processes, and return the exit code they all have.
+        """Print the error once for all processes, and return their common exit code.
 
-        Processes that are ``in_step`` can still be met; otherwise whoever is first at the store of the launcher says
-        its line, and the others notice that it has left.
+        Processes that are ``in_step`` can still synchronise. Otherwise the first process that reaches the store of the
+        launcher prints its message, and the others notice that it has exited.
         """
         if self.several:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends now in any case
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process exits now in any case
             try:
                 if in_step:
                     return self._end_together(code, message)
@@ -132,7 +132,9 @@ class Launch:
 
         processes = Processes(self.rank, self.count)
         met: list[Any] = [None]
-        while not all(isinstance(other, Ended) for other in met):  # those about to train hear of it, and come again
+        while not all(
+            isinstance(other, Ended) for other in met
+        ):  # those about to train receive it, and synchronise again
             met = processes.meet(Ended(code, message))
         spoken = [(rank, ended) for rank, ended in enumerate(met) if ended.message is not None]
         rank, ended = spoken[0] if spoken else (0, max(met, key=lambda other: other.code))
@@ -149,7 +151,7 @@ class Launch:
             host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
             store = dist.TCPStore(host, port, is_master=False, timeout=PATIENCE_AT_THE_END)  # type: ignore[attr-defined]
             return bool(store.add("tacit/said", 1) == 1)
-        except RuntimeError:  # it is gone with the process that kept it
+        except RuntimeError:  # the process that kept the store has exited
             return True
 
 

@@ -1,4 +1,4 @@
-"""What all commands share: options, the device, where results go."""
+"""Options that several commands share, and the checks of their values."""
 
 import shlex
 import sys
@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 MOST_DIGITS = 15  # of a number of steps, samples or jobs
-LARGEST_SEED = 10**30  # any number would do, but nobody types a longer one
+LARGEST_SEED = 10**30  # a limit only so that messages stay short
 
 
 def whole_number(text: str | int) -> int:
-    """Return a number that was typed."""
+    """Parse an integer from 0 to ``LARGEST_SEED``."""
     digits = str(text)
     if not digits.isdecimal():
         raise typer.BadParameter(f"must be an integer of at least 0, got '{text}'; pass for example 0")
@@ -36,14 +36,18 @@ def at_least(low: int) -> Callable[[str | int], int]:
 
 
 Seed = Annotated[
-    int, typer.Option(parser=whole_number, metavar="N", help="Random seed; results are reproducible on one machine.")
+    int,
+    typer.Option(
+        parser=whole_number, metavar="N", help="Random seed; the same seed gives the same results on one machine."
+    ),
 ]
 OwnSeed = Annotated[
     int | None,
-    typer.Option(parser=whole_number, metavar="N", help="Seed of the random graphs. [default: seed of the run]"),
+    typer.Option(parser=whole_number, metavar="N", help="Seed of the sampled graphs. [default: seed of the run]"),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress; print only the path of the report.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:N.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress; print only the path of the result.")]
+NoNotes = Annotated[bool, typer.Option("--quiet", help="Show no progress and no notes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
@@ -56,12 +60,12 @@ def next_free(parent: Path, name: str) -> Path:
 
 
 def command_line() -> str:
-    """Return what was typed."""
+    """Return the command as it was typed."""
     return shlex.join(["tacit", *sys.argv[1:]])
 
 
 def require_complete(complete: bool, directory: Path, remedy: str = "") -> None:
-    """End with exit code 1, and say so, when a job was stopped before its end."""
+    """Exit with code 1 and a message if the job was stopped early."""
     if not complete:
         print(f"tacit: stopped early; partial results are in {directory}{remedy}", file=sys.stderr)
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``tacit demo`` and ``tacit reproduce``: the paper's system and its tables."""
+"""``tacit demo`` and ``tacit reproduce``: the system and the tables of the paper."""
 
 import json
 from enum import StrEnum
@@ -24,28 +24,35 @@ if TYPE_CHECKING:
     from tacit.experiments import Demo
 
 EXPLANATION = """
-edge error: mean absolute error of the edge probabilities, beside the paper's
-and that of an oracle that sees every hidden graph. MAE, MSE: point predictions
-on the test pairs, beside those of the true model. time: training alone."""
+edge error: mean absolute error of the edge probabilities; paper: the published
+value; oracle: an estimate from the hidden graphs themselves. MAE, MSE: errors
+of point predictions on the test pairs; optimal: those of the true model.
+time: training only."""
 
 
 class Method(StrEnum):
-    """How ``tacit demo`` learns."""
+    """The settings that ``tacit demo`` uses."""
 
     node = "node"
     paper = "paper"
 
 
 def demo(
-    method: Annotated[Method, typer.Option(help="node: our default; paper: the paper's own settings.")] = Method.node,
-    out: Annotated[Path | None, typer.Option(help="New directory for the results. [default: runs/demo-N]")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file whose values replace the method's own.")] = None,
+    method: Annotated[
+        Method, typer.Option(help="Settings to use: those of tacit (node) or those of the paper.")
+    ] = Method.node,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="New directory for the results. [default: runs/demo-N]")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML file with values that replace those of the method.")
+    ] = None,
     seed: Seed = 0,
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Learn the paper's synthetic system, score it against the truth, and draw a report."""
+    """Learn the synthetic system of the paper, compare with the truth, and draw a report."""
     out = out or next_free(Path("runs"), "demo")
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
@@ -72,28 +79,38 @@ def demo(
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="A study, or 'all'; --list names them.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A study, or 'all'; --list shows them.", show_default=False)
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the studies and exit.")] = False,
     seeds: Annotated[
-        int, typer.Option(parser=at_least(1), metavar="N", help="Initialisations of each row; the paper has 8.")
+        int,
+        typer.Option(parser=at_least(1), metavar="N", help="Random starts for each row of a table, as in the paper."),
     ] = 8,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer pairs and epochs, for a short trial.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Folder or file of the data, for studies that need it.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Use fewer pairs and epochs, for a short trial.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Folder or file of the data, for studies that need it.")
+    ] = None,
     jobs: Annotated[
-        int, typer.Option(parser=at_least(1), metavar="N", help="Number of parallel tasks, each in its own process.")
+        int,
+        typer.Option(
+            parser=at_least(1), metavar="N", help="Number of tasks that run in parallel, each in its own process."
+        ),
     ] = 1,
     scheduler: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Dask scheduler, as tcp://host:8786; its workers run the tasks."),
+        typer.Option(
+            metavar="ADDRESS", help="Run the tasks on the workers of this Dask scheduler, such as tcp://host:8786."
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory of the results; finished tasks are not repeated.")] = Path(
-        "results"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory for the results; finished tasks are not repeated.")
+    ] = Path("results"),
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run one study of the paper, or all; write records, a table beside the paper's and figures."""
+    """Run one study of the paper, or all; write records, figures and a table with the published numbers."""
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
         from tacit.atomic_files import write_atomic
@@ -104,9 +121,9 @@ def reproduce(
                 print(f"{study.name:18}{study.title}")
             return
         if name is None:
-            raise InputError("NAME must be a study; --list names them")
+            raise InputError("NAME must be a study, got none; list them with --list")
         if name == "all" and data is not None:
-            raise InputError("data goes with one study, got 'all'; name the study that --data is for")
+            raise InputError("--data must be used with one study, got 'all'; name the study")
         names = list(STUDIES) if name == "all" else [name]
         for one in names:
             if one not in STUDIES:
@@ -117,7 +134,7 @@ def reproduce(
             [STUDIES[one] for one in names], out, options, jobs=jobs, scheduler=scheduler, listener=listener
         )
         page = pages[0]
-        if name == "all" or (out / PAGE).exists():  # the page of all stays what the records give
+        if name == "all" or (out / PAGE).exists():  # keep the page of all studies up to date
             write_atomic(out / PAGE, results_page(out, STUDIES.values()).encode())
             page = out / PAGE if name == "all" else page
     if as_json:
@@ -130,7 +147,7 @@ def reproduce(
 
 
 def _device_of_tasks(device: str, scheduler: str | None) -> str:
-    """Return the device of this machine, or the one asked for of workers elsewhere, who are asked whether it is there.
+    """Return the device of the tasks; with a scheduler it is checked by the workers, not here.
 
     >>> _device_of_tasks("auto", "tcp://host:8786")
     'cpu'

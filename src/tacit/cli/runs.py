@@ -1,4 +1,4 @@
-"""``tacit fit``, ``tacit predict`` and ``tacit evaluate``: a person's own data."""
+"""``tacit fit``, ``tacit predict`` and ``tacit evaluate``."""
 
 import json
 import math
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli import fit_options as given
 from tacit.cli.answers import LEGEND, print_fit, print_group_scores, print_lines, print_notes, score_table
 from tacit.cli.launch import Launch
 from tacit.cli.options import (
     MOST_DIGITS,
     Device,
     Json,
+    NoNotes,
     OwnSeed,
     Quiet,
     Seed,
@@ -47,66 +49,45 @@ FIT_JSON = {
     "situations",
 }
 SITUATIONS_JSON = ("kind", "variables", "tested", "varying", "fdr", "tests", "blocks", "weights", "notes")
-DATA = "Table (.csv, .parquet, .xlsx ...) or .npz file, or beijing-air. Several files, or a folder, are several series."
 NEW_DATA = "Data in the format of the training data."
-ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
-QUICK = "Evidence and fit only; no standard errors, fit test or controls."
-THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they take."
-COLUMNS = "Columns of values to use, as a,b or patterns such as 'temp*'; may be repeated. [default: all]"
-DROP = "Columns to ignore, as a,b or patterns such as 'unnamed*'; may be repeated."
-RESUME = "Resume a stopped run; takes no DATA and no other options."
-WHERE = "Only targets in rows where it holds count, such as 'month in (6, 7, 8)'."
-CALENDAR = "Parts of the date as covariates (sine, cosine), such as hour,weekday,month."
-SIMULTANEOUS = "Edges may also act within a step, at lag 0 (series)."
-DEPENDS_ON = "What edge probabilities may depend on, such as hour,season: parts of the date, columns, series, time."
-REGIMES = "Edges may come together in N regimes; auto: as many as the data support."
-STEPS = "Forecast paths of N steps, from the last observed row of each series."
-ORIGIN = "With --steps: start after the row at this time instead."
-EVERY = "With --steps: also start every N rows from there on, up to the last observed row."
-SETTING = "An option of the config file, such as --set training.epochs=20; may be repeated."
+STEPS = "Forecast N steps after the last observed row of each series."
+ORIGIN = "With --steps: forecast from the row at this time instead."
+EVERY = "With --steps: forecast also from every N-th row after that, up to the last observed row."
 
 
 def fit(
-    data: Annotated[list[str] | None, typer.Argument(help=DATA)] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML config file; --init writes one.")] = None,
-    init: Annotated[Path | None, typer.Option(help="Write a commented config file and exit.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help=SETTING)] = None,
-    window: Annotated[
-        int | None, typer.Option(parser=at_least(1), metavar="N", help="Number of past steps in the input.")
-    ] = None,
-    horizon: Annotated[
-        int | None, typer.Option(parser=at_least(1), metavar="N", help="Number of steps ahead to predict.")
-    ] = None,
-    series: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column with the name of the series of each row.")
-    ] = None,
-    where: Annotated[str | None, typer.Option(metavar="CONDITION", help=WHERE)] = None,
-    calendar: Annotated[str | None, typer.Option(metavar="PARTS", help=CALENDAR)] = None,
-    columns: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=COLUMNS)] = None,
-    drop: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=DROP)] = None,
-    decimal: Annotated[str | None, typer.Option(metavar="MARK", help="Decimal point of a text file: . or ,")] = None,
-    dayfirst: Annotated[bool, typer.Option("--dayfirst", help="Dates such as 03/04/2021 begin with the day.")] = False,
-    y_file: Annotated[Path | None, typer.Option(help="Table of y, where DATA is a table of x.")] = None,
-    edges: Annotated[
-        Path | None, typer.Option(help="CSV of rules: source,target,kind,probability,min_lag,max_lag.")
-    ] = None,
-    symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
-    simultaneous: Annotated[bool, typer.Option("--simultaneous", help=SIMULTANEOUS)] = False,
-    depends_on: Annotated[str | None, typer.Option(metavar="NAMES", help=DEPENDS_ON)] = None,
-    regimes: Annotated[str | None, typer.Option(metavar="N|auto", help=REGIMES)] = None,
-    std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
-    quick: Annotated[bool, typer.Option("--quick", help=QUICK)] = False,
-    thorough: Annotated[bool, typer.Option("--thorough", help=THOROUGH)] = False,
-    out: Annotated[Path | None, typer.Option(help="New directory for the run. [default: runs/NAME-N]")] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="RUN", help=RESUME)] = None,
+    data: given.DataFiles = None,
+    series: given.Series = None,
+    columns: given.Columns = None,
+    drop: given.Drop = None,
+    where: given.Where = None,
+    calendar: given.Calendar = None,
+    y_file: given.YFile = None,
+    decimal: given.Decimal = None,
+    dayfirst: given.Dayfirst = False,
+    window: given.Window = None,
+    horizon: given.Horizon = None,
+    edges: given.KnownEdges = None,
+    symmetric: given.Symmetric = False,
+    simultaneous: given.Simultaneous = False,
+    depends_on: given.DependsOn = None,
+    regimes: given.Regimes = None,
+    quick: given.Quick = False,
+    thorough: given.Thorough = False,
+    std_errors: given.StdErrors = None,
+    config: given.Config = None,
+    init: given.Init = None,
+    set_: given.Settings = None,
+    out: given.RunOut = None,
+    resume: given.Resume = None,
     seed: Seed = 0,
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Learn the graph behind a table of series or pairs: edges with probabilities, forecasts, a report."""
-    for other, given in (("--thorough", thorough), ("--std-errors", std_errors is not None)):
-        require(not (quick and given), f"--quick leaves the assessment out, got {other} too; keep one of them")
+    """Learn the graph behind time series or pairs (x, y): edges with probabilities, forecasts and a report."""
+    for other, is_given in (("--thorough", thorough), ("--std-errors", std_errors is not None)):
+        require(not (quick and is_given), f"--quick cannot be used with {other}; keep one of them")
     launch = Launch.from_environment()
     with noted_interrupts(), Display(quiet=quiet or as_json or not launch.first) as display:
         display.stage("starting")
@@ -138,7 +119,7 @@ def fit(
                     "--device cpu"
                 ) from None
 
-        options = {  # where each goes in the config; what is None or false was left out
+        options = {  # key in the config, and value; None or False: not given
             "--window": (("data", "window"), window),
             "--horizon": (("data", "horizon"), horizon),
             "--series": (("data", "series"), series),
@@ -184,7 +165,7 @@ def fit(
                 command=command_line(),
                 listener=listener,
             )
-    if job is None:  # the first process speaks for all
+    if job is None:  # only the first process prints
         return
     if as_json:
         record = job.run.record.model_dump(include=FIT_JSON)
@@ -199,23 +180,25 @@ def fit(
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
-    data: Annotated[list[str], typer.Argument(help=NEW_DATA)],
-    out: Annotated[Path | None, typer.Option(help="New .csv or .parquet file. [default: print CSV]")] = None,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run, written by tacit fit.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help=NEW_DATA)],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="New .csv or .parquet file. [default: print CSV]")
+    ] = None,
     samples: Annotated[
-        int, typer.Option(parser=at_least(0), metavar="N", help="Number of samples to add, one column each.")
+        int, typer.Option(parser=at_least(0), metavar="N", help="Number of samples to write, one column each.")
     ] = 0,
     steps: Annotated[int | None, typer.Option(parser=at_least(1), metavar="N", help=STEPS)] = None,
     origin: Annotated[str | None, typer.Option(metavar="TIME", help=ORIGIN)] = None,
     every: Annotated[int | None, typer.Option(parser=at_least(1), metavar="N", help=EVERY)] = None,
     seed: OwnSeed = None,
     device: Device = "auto",
-    quiet: Quiet = False,
+    quiet: NoNotes = False,
     as_json: Json = False,
 ) -> None:
-    """Predict mean, median and quantiles for every window of DATA, the step after its end included.
+    """Forecast mean, median and quantiles after every window of DATA, including the last one.
 
-    With --steps: paths of several steps from the end of each series, or from an earlier time.
+    With --steps, forecast several steps from the end of each series, or from an earlier time.
     """
     with Display(quiet=quiet or as_json or out is None) as display:
         display.stage("starting")
@@ -258,14 +241,17 @@ def predict(
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
-    data: Annotated[list[str] | None, typer.Argument(help="New data. [default: the run's own test part]")] = None,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run, written by tacit fit.")],
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="DATA", help="New data. [default: the test part of the run]", show_default=False),
+    ] = None,
     seed: OwnSeed = None,
     device: Device = "auto",
-    quiet: Quiet = False,
+    quiet: NoNotes = False,
     as_json: Json = False,
 ) -> None:
-    """Score the forecasts of a run, test whether the model fits, and say which edges can be believed."""
+    """Score the forecasts of a run, test whether the model fits, and report which edges are identifiable."""
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
         from tacit.devices import find_device
@@ -292,7 +278,7 @@ def evaluate(
 
 
 def _finite(value: Any) -> Any:
-    """Return values as JSON has them: what is not a number is null."""
+    """Return values for JSON: numbers that are not finite become null."""
     if isinstance(value, dict):
         return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -306,7 +292,7 @@ def _names(texts: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _number_or_word(text: str | None) -> int | str | None:
-    """Return a number that was typed as a number, and anything else as it is."""
+    """Return an integer if the text is one, and the text otherwise."""
     return int(text) if text is not None and text.isdecimal() and len(text) <= MOST_DIGITS else text
 
 
@@ -315,7 +301,7 @@ def _left_out(value: Any) -> bool:
 
 
 def _require_alone(given: dict[str, Any]) -> None:
-    """Refuse --resume beside anything that the run has settled: it would be ignored."""
+    """Refuse options next to --resume: the run has them already, so they would be ignored."""
     for name, value in given.items():
         if not _left_out(value):
             raise InputError(f"--resume uses the options of the original run and takes no {name}; leave it out")
@@ -329,7 +315,7 @@ def _by_section(settings: dict[tuple[str, str], Any]) -> dict[str, dict[str, Any
 
 
 def _settings(texts: list[str]) -> dict[tuple[str, str], Any]:
-    """Return what --set gave: values are read as TOML, words without quotes as words."""
+    """Return the values of --set: parsed as TOML, or as text without quotes."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -338,7 +324,7 @@ def _settings(texts: list[str]) -> dict[tuple[str, str], Any]:
             raise InputError(f"--set must be SECTION.KEY=VALUE, got '{text}'; write for example training.epochs=20")
         try:
             parsed: Any = tomllib.loads(f"value = {value}")["value"]
-        except (ValueError, RecursionError):  # words without quotes, and what no TOML reader takes
+        except (ValueError, RecursionError):  # text without quotes, or not TOML
             parsed = value.strip()
         found[section, key] = parsed
     return found

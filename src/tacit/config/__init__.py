@@ -1,4 +1,4 @@
-"""Options of a run as frozen, validated data classes; this folder turns names into objects."""
+"""Options of a run as frozen, validated classes, and the conversion of names to objects."""
 
 from tacit.config.closed import Closed, load_config, override
 from tacit.config.demo import METHODS, DemoConfig, SystemConfig

@@ -1,4 +1,4 @@
-"""Closed and frozen settings, and how a TOML file changes them: an unknown key is an error, never silence."""
+"""Closed and frozen settings, and changes from a TOML file; an unknown key is an error."""
 
 import tomllib
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ _inside: ContextVar[bool] = ContextVar("inside", default=False)  # another secti
 
 
 class Closed(BaseModel):
-    """A section of settings: no other keys, no change after it is made.
+    """Base class of a section of settings: unknown keys are refused, and values cannot be changed later.
 
-    Made by hand, as an option object, it raises :class:`InputError` for what cannot be:
+    The constructor raises :class:`InputError` for keys and values that are not possible:
 
     >>> from tacit.config import TrainingOptions
     >>> TrainingOptions(epoch=3)
@@ -53,7 +53,7 @@ class Closed(BaseModel):
 
     @classmethod
     def model_validate(cls: type[C], *arguments: Any, **options: Any) -> C:
-        """Check values that come from a file; what is wrong is pydantic's error, with the place where it stands."""
+        """Validate values from a file; errors are those of pydantic, which give the location."""
         token = _inside.set(True)
         try:
             return super().model_validate(*arguments, **options)
@@ -62,7 +62,7 @@ class Closed(BaseModel):
 
 
 def load_config(path: Path, base: C) -> C:
-    """Return ``base`` with the values of a TOML file in place of its own."""
+    """Return ``base`` updated with the values of a TOML file."""
     try:
         require(
             path.is_file() or not path.exists(),
@@ -75,7 +75,7 @@ def load_config(path: Path, base: C) -> C:
         raise InputError(f"config must be TOML, but {path} is nested too deeply; correct the file") from None
     except InputError:
         raise
-    except ValueError as error:  # also a number with thousands of digits, or a day that is none
+    except ValueError as error:  # also for a number with thousands of digits, or an invalid date
         raise InputError(f"config must be TOML, but {path} is not: {error}; correct the file") from None
     return override(base, values)
 
@@ -104,7 +104,7 @@ def override(base: C, values: Mapping[str, Any]) -> C:
         section, *rest = (str(part) for part in first["loc"])
         key = rest[0] if rest else ""
         reason = first.get("ctx", {}).get("error")
-        if isinstance(reason, InputError):  # of a check of ours: it says all
+        if isinstance(reason, InputError):  # from a check in tacit: its message is complete
             raise InputError(f"{key} in [{section}] is not usable: {reason}") from None
         default = merged_default(base, section, key)
         remedy = "leave it out" if default is None else f"the default is {default!r}"

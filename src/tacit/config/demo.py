@@ -1,4 +1,4 @@
-"""All choices of ``tacit demo``: the synthetic system, the model and the training."""
+"""Options of ``tacit demo``: the synthetic system, the model and the training."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from tacit.systems import PAPER_HOP_WEIGHTS, CommunitySystem, community_edge_pro
 
 
 class SystemConfig(Closed):
-    """The system that makes the data; the defaults are the paper's."""
+    """The synthetic system that generates the data; the defaults are those of the paper."""
 
     num_communities: int = Field(2, ge=1)
     edge_prob: float = Field(0.75, ge=0, le=1)
@@ -36,15 +36,16 @@ class SystemConfig(Closed):
 
 
 class DemoConfig(Closed):
-    """All choices of ``tacit demo``."""
+    """All options of ``tacit demo``."""
 
     system: SystemConfig = SystemConfig()
     model: ModelConfig = ModelConfig(num_graphs=16)
     training: TrainingConfig = TrainingConfig()
 
 
-# node: ours.  paper: joint MMD, its baseline, its schedule, 10 epochs (its appendix). It leaves the number of graphs
-# open; 64 shared by the batch, because with 32 a true edge died (was never sampled again) in one of five seeds.
+# node: the default of tacit. paper: joint MMD with the baseline, schedule and 10 epochs of the paper's appendix. The
+# paper does not give the number of graphs; 64 are shared by the batch, because with 32 a true edge was never sampled
+# again in one of five seeds.
 METHODS: Mapping[str, DemoConfig] = {
     "node": DemoConfig(),
     "paper": DemoConfig(

@@ -1,4 +1,4 @@
-"""All choices of a fit. Where a value is left out (None, or "auto") it is chosen from the shape of the data.
+"""All options of a fit. A value that is left out (None, or "auto") is chosen from the data.
 
 The same classes are the sections of the config file of ``tacit fit`` and the option objects of the estimators.
 """
@@ -16,7 +16,7 @@ from tacit.errors import InputError, require
 from tacit.predictors import PredictorKind
 from tacit.registry import OBSERVATIONS, PREDICTORS
 
-LARGEST_COUNT = 100_000  # exact sums hold so many numbers for each target and graph
+LARGEST_COUNT = 100_000  # numbers in an exact sum, for each target and graph
 OWN = "own"  # the kind of a predictor or loss that was passed as an object
 
 
@@ -26,7 +26,7 @@ def _listed(value: Any) -> Any:
 
 
 def _edges_of(value: Any) -> Any:
-    """A square mask of booleans, true at [target, source], is a list of edges by position."""
+    """Convert a square boolean mask, true at [target, source], to a list of edges by position."""
     if "bool" not in str(getattr(value, "dtype", "")) or value.ndim != 2:
         return value
     rows = enumerate(value.tolist())
@@ -34,7 +34,7 @@ def _edges_of(value: Any) -> Any:
 
 
 def _in_order(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
-    """Refuse categories that are not numbers in increasing order, two or more."""
+    """Refuse categories that are not two or more increasing numbers."""
     if values is not None:
         shown = ", ".join(f"{value:g}" for value in values) or "none"
         require(
@@ -45,7 +45,7 @@ def _in_order(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
 
 
 def _regimes(value: Any) -> Any:
-    """Refuse a number of regimes that cannot be."""
+    """Refuse an invalid number of regimes."""
     number = isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= MOST_REGIMES
     require(
         value in (None, "auto") or number,
@@ -79,7 +79,7 @@ PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 
 class DataOptions(Closed):
-    """Format of the data, inputs and targets."""
+    """Format of the data, columns, windows and splits."""
 
     layout: Literal["auto", "wide", "long"] = Field("auto", description="wide: a column per node; long: a row per node")
     columns: Names | None = Field(None, description="columns of values to use, by name or pattern; all when left out")
@@ -97,27 +97,27 @@ class DataOptions(Closed):
     separator: str | None = Field(
         None, description='separates node and variable in wide column names, as in "north:pm25"'
     )
-    covariates: Names = Field((), description="columns that are known and shared by all nodes; numbers or words")
+    covariates: Names = Field((), description="columns with known values that all nodes share; numbers or words")
     levels: dict[str, tuple[str, ...]] = Field(
-        {}, description="levels of covariates of words, the reference first; those of the table when left out"
+        {}, description="levels of categorical covariates, the reference first; those of the table when left out"
     )
     calendar: Names = Field((), description="parts of the date as covariates (sine, cosine): hour, weekday, month, ...")
-    where: str | None = Field(None, description='only targets in these rows count, as in "month in (6, 7, 8)"')
-    y_file: str | None = Field(None, description="table of y, a column per node, where DATA is a table of x")
+    where: str | None = Field(
+        None, description='use only targets in rows where this is true, such as "month in (6, 7, 8)"'
+    )
+    y_file: str | None = Field(None, description="table of y, a column per node, if DATA is a table of x")
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int | None = Field(None, ge=1, description="number of past steps in the input")
     horizon: int = Field(1, ge=1, description="number of steps ahead to predict")
     shuffle: bool = Field(True, description="pairs without time are shuffled before they are split")
-    scale: bool | None = Field(None, description="pairs: standardize inputs and targets; no for 'hops'")
+    scale: bool | None = Field(None, description="pairs: standardise inputs and targets; no for 'hops'")
     scale_by: Literal["auto", "all", "level", "series"] = Field(
-        "auto", description="several series: one scale for all, a level of each, or a level and a deviation of each"
+        "auto", description="several series: one scale for all, a mean for each, or a mean and a deviation for each"
     )
     cut_series: bool = Field(
-        False, description="several series: the parts are cut in time order within each, instead of whole series"
+        False, description="several series: split each in time order, instead of splitting by whole series"
     )
-    from_zero: Names = Field(
-        (), description="nodes whose values are measured from 0 and not from their mean; counts and yes or no are"
-    )
+    from_zero: Names = Field((), description="nodes whose values are not centred; counts and yes or no never are")
     train_fraction: float = Field(
         0.7, gt=0, lt=1, description="fraction of the pairs for training; the first ones of a series"
     )
@@ -125,7 +125,7 @@ class DataOptions(Closed):
 
     @property
     def fractions(self) -> tuple[float, float]:
-        """Training and validation part; their sum leaves something for the test."""
+        """Fractions for training and validation, with a sum below 1."""
         both = self.train_fraction, self.validation_fraction
         require(
             sum(both) < 1,
@@ -158,13 +158,13 @@ class GraphOptions(Closed):
         description="what edge probabilities may depend on: hour, month, ..., columns, series, time, source, target",
     )
     regimes: Annotated[int | Literal["auto"] | None, BeforeValidator(_regimes)] = Field(
-        None, description="edges may come together in so many regimes; auto: as many as the validation part supports"
+        None, description="number of regimes between which edges switch together; auto: chosen on the validation part"
     )
     blocks: Literal["rows", "all"] = Field(
-        "rows", description="rows: the edges into each node have regimes of their own; all: the graph as a whole has"
+        "rows", description="rows: separate regimes for the edges into each node; all: regimes of the whole graph"
     )
     self_loops: bool = Field(False, description="a node's own past is always an input; this adds a random self-loop")
-    coordinates: str | None = Field(None, description="CSV: node and its two coordinates, for nearest and for maps")
+    coordinates: str | None = Field(None, description="CSV: node and its two coordinates, for k_nearest and for maps")
     k_nearest: int | None = Field(
         None, ge=1, description="number of nearest nodes that are candidate sources of a node"
     )
@@ -178,16 +178,16 @@ class GraphOptions(Closed):
         "auto", description="matrix: all pairs of nodes; table: only the candidates, for many nodes"
     )
     evidence: Literal["auto", "regression", "model", "none"] = Field(
-        "auto", description="how edges are tested; model: for influences that pass several edges"
+        "auto", description="how edges are tested; model: for influences over several edges"
     )
     density: float | None = Field(
-        None, gt=0, lt=1, description="prior share of edges that exist; estimated from the data if left out"
+        None, gt=0, lt=1, description="prior fraction of edges that exist; estimated from the data if left out"
     )
     prior_weight: float | None = Field(
         None, gt=0, description="weight of the priors in training; set from the data if left out"
     )
     min_lag: int | None = Field(
-        None, ge=0, description="least lag of an edge, in steps before the target; 0 only with simultaneous"
+        None, ge=0, description="smallest lag of an edge, in steps before the target; 0 only with simultaneous"
     )
     max_lag: int | None = Field(
         None, ge=0, description="largest lag of an edge; the window is at least as long; 0: only within the step"
@@ -202,7 +202,7 @@ class PredictorOptions(Closed):
     )
     hidden: Width | tuple[Width, ...] = Field(32, description="width of hidden layers")
     layers: int = Field(1, ge=1, le=100, description="hidden graph layers; each extends the reach by one edge")
-    num_hops: int = Field(2, ge=1, le=100, description="for 'hops': maximum number of edges that an influence passes")
+    num_hops: int = Field(2, ge=1, le=100, description="for 'hops': maximum number of edges on a path of influence")
     activation: Literal["linear", "tanh"] = Field("linear", description="activation of the filter")
     residual: bool | None = Field(None, description="predict the change from the last value; yes for series")
     warm_start: bool | None = Field(None, description="start from a ridge regression; yes for the linear filter")
@@ -228,10 +228,10 @@ class ObservationOptions(Closed):
         "auto", description='a registered name, or a table by node such as {a = "poisson", "*" = "gaussian"}'
     )
     categories: Annotated[tuple[float, ...] | None, AfterValidator(_in_order)] = Field(
-        None, description="'ordered': all values in their order; those of the training part when left out"
+        None, description="'ordered': all values in increasing order; those of the training part when left out"
     )
     largest_count: int | None = Field(
-        None, ge=1, le=LARGEST_COUNT, description="counts: where exact sums over counts end; from the data if left out"
+        None, ge=1, le=LARGEST_COUNT, description="counts: largest count in exact sums; from the data if left out"
     )
 
 
@@ -257,7 +257,7 @@ class AssessmentOptions(Closed):
     enabled: bool = Field(True, description="false: only train and score")
     thorough: bool = Field(False, description="true: 32 replicas, 8 starts, a larger sandwich, and always controls")
     bootstrap_replicas: int | None = Field(None, ge=0, description="bootstrap replicas for standard errors; 0: none")
-    starts: int | None = Field(None, ge=0, description="further fits from other starts, where replicas are trained")
+    starts: int | None = Field(None, ge=0, description="further fits from other random starts, if replicas are trained")
     block: int | None = Field(None, ge=1, description="block length of the bootstrap, for series")
     fdr: float = Field(0.1, gt=0, lt=1, description="false discovery rate of the listed edges")
     controls: bool | None = Field(None, description="also train without edges and with all edges, to compare")
@@ -270,7 +270,7 @@ class AssessmentOptions(Closed):
 
     @property
     def replicas(self) -> int:
-        """How many; 0 where none are wanted."""
+        """Number of bootstrap replicas; 0 if the assessment is off."""
         require(
             self.bootstrap_replicas is None
             or self.bootstrap_replicas == 0

@@ -1,4 +1,4 @@
-"""The model as data: strings become a loss, an estimator, a link and a prior here and nowhere below."""
+"""Options of the model: names are converted here to a loss, an estimator, a link and a prior."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -69,9 +69,9 @@ class ModelConfig(Closed):
     ) -> LatentGraphModel:
         """Return the model.
 
-        ``graph``    where the edges start, and what is known of them; see :meth:`build_graph`
-        ``targets``  those that the median is taken from, where it is the kernel's scale
-        ``loss``, ``prior``  in place of those of the config
+        ``graph``    starting values of the edges and their rules; see :meth:`build_graph`
+        ``targets``  used for the median if it is the scale of the kernel
+        ``loss``, ``prior``  replace those of the config
         """
         own = LOSSES[self.loss].has_prior
         return LatentGraphModel(
@@ -112,7 +112,7 @@ class ModelConfig(Closed):
         return estimator
 
     def build_link(self) -> Link:
-        """Return how edge probabilities are stored."""
+        """Return the link between stored parameters and edge probabilities."""
         return LINKS[self.link]()
 
     def _build_kernel(self, targets: Targets | None) -> Kernel:
@@ -143,7 +143,7 @@ class ModelConfig(Closed):
             ) from None
 
     def _refuse_unused(self) -> None:
-        """An option that the chosen loss or estimator would ignore is a mistake, not a wish."""
+        """Refuse options that the chosen loss or estimator would ignore."""
         chosen = {"loss": (LOSSES, self.loss), "estimator": (ESTIMATORS, self.estimator), "graph": (GRAPHS, self.graph)}
         for key, field in type(self).model_fields.items():
             if getattr(self, key) == field.default:

@@ -1,4 +1,4 @@
-"""A key of a config whose value is a registered name."""
+"""Validators of config keys whose value is a registered name."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tacit.registry import Registry
 
 @dataclass(frozen=True)
 class RegisteredName:
-    """Checks a name: ``Annotated[str, AfterValidator(RegisteredName(LOSSES))]``; ``also`` are words beside the names.
+    """Validator of a name: ``Annotated[str, AfterValidator(RegisteredName(LOSSES))]``; ``also`` are further words.
 
     >>> from tacit.registry import LOSSES
     >>> RegisteredName(LOSSES, ("auto",))("auto")
@@ -33,7 +33,7 @@ class RegisteredName:
 
 
 class RegisteredNames(RegisteredName):
-    """Checks a name, or a table of names by node; the words beside the names stand for all nodes, never in a table.
+    """Validator of a name, or of a table of names by node; ``also`` words are not allowed in a table.
 
     >>> from tacit.registry import LOSSES
     >>> RegisteredNames(LOSSES, ("auto",))({"a": "energy", "*": "mmd"})
@@ -52,13 +52,13 @@ class RegisteredNames(RegisteredName):
 
 
 def registered_names(field: FieldInfo) -> tuple[str, ...]:
-    """Return the names that a field of a config takes; none where it is no registered name."""
+    """Return the names that a field of a config accepts; empty if it is not a registered name."""
     checks = [getattr(entry, "func", None) for entry in field.metadata]
     return tuple(name for check in checks if isinstance(check, RegisteredName) for name in check)
 
 
 def unused_by(registry: Registry, chosen: str, key: str) -> str | None:
-    """Return in words whom a key is for, if the ``chosen`` kind does not use it and others do; else None.
+    """Return the kinds that use a key, as text, if the ``chosen`` kind does not use it; otherwise None.
 
     >>> from tacit.losses import MMD
     >>> from tacit.registry import LOSSES

@@ -1,4 +1,4 @@
-"""Training as data."""
+"""Options of the training."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Data: tables, series and arrays, read and cut into pairs of inputs and targets."""
+"""Read tables, series and arrays, and cut them into pairs of inputs and targets."""
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, load_arrays, pairs_from_arrays, read_named_pairs

@@ -1,4 +1,4 @@
-"""The air of Beijing: the series that ships with the package, and the reader of the one in the paper."""
+"""Air quality in Beijing: the series included in the package, and a reader for the data set of the paper."""
 
 from dataclasses import replace
 from importlib.resources import files
@@ -40,7 +40,7 @@ def load_beijing_air() -> Series:
 def read_aqi36(folder: str | Path) -> Series:
     """Read hourly PM2.5 of 36 stations in Beijing, with latitude and longitude (Yi et al. 2016, Zheng et al. 2013).
 
-    ``folder`` holds pm25_ground.txt and pm25_latlng.txt.
+    ``folder`` contains pm25_ground.txt and pm25_latlng.txt.
     """
     folder = Path(folder)
     series = read_series(folder / "pm25_ground.txt", layout="wide", time="datetime")

@@ -1,4 +1,4 @@
-"""Arrays of a user: pairs (x, y) from memory or from an .npz file."""
+"""Pairs (x, y) from arrays in memory or from an .npz file."""
 
 import math
 import warnings
@@ -18,16 +18,16 @@ from tacit.data.pairs import Pairs
 from tacit.data.series import LARGEST, RESCALE, require_unique
 from tacit.errors import InputError, require
 
-DENSEST = 1100  # bytes that one compressed byte can stand for, a little more than can be
+DENSEST = 1100  # upper limit of the compression ratio: slightly more than is possible
 
 
 @dataclass(frozen=True)
 class NamedPairs:
     """Pairs and the names of their nodes.
 
-    ``missing``  true where an input is missing, and 0 in ``pairs``; None if all are there
-    ``notes``    what a reader left out
-    ``covariate_names``  those of ``pairs.covariates``, indicators of ``levels`` of words last
+    ``missing``  true where an input is missing (it is 0 in ``pairs``); None if no input is missing
+    ``notes``    messages of the reader on what it left out
+    ``covariate_names``  names of the columns of ``pairs.covariates``; indicators of ``levels`` come last
     """
 
     pairs: Pairs
@@ -56,9 +56,9 @@ class NamedPairs:
 def read_named_pairs(path: str | Path, *, out_channels: int | None = None) -> NamedPairs:
     """Read pairs from an .npz file with arrays ``x`` and ``y`` of shape (pair, node, channel), or (pair, node).
 
-    NaN in ``x`` is a missing input, and in ``y`` a missing target. Pickled objects are never opened. The names are
-    those of array ``nodes``, or "0", "1", ... without one. With ``out_channels`` the file may lack ``y``, as where it
-    is to be predicted: so many targets are then missing.
+    NaN in ``x`` is a missing input, and in ``y`` a missing target. Pickled objects are never loaded. An array ``nodes``
+    gives the names; without it the nodes are called "0", "1", ... With ``out_channels`` the file may lack ``y``, as for
+    predictions: that number of targets per node is then missing.
     """
     path = Path(path)
     arrays = load_arrays(path)
@@ -81,11 +81,11 @@ def pairs_from_arrays(
     nodes: Sequence[str] | np.ndarray | None = None,
     out_channels: int | None = None,
 ) -> NamedPairs:
-    """Return pairs from arrays of shape (pair, node, channel), or (pair, node), exactly as from a file that holds them.
+    """Return pairs from arrays of shape (pair, node, channel), or (pair, node), as if read from an .npz file.
 
     They are in double precision. NaN in ``x`` is a missing input, and in ``y`` a missing target. Without ``y``, as
-    where it is to be predicted, ``out_channels`` targets of every node are missing. The nodes are called "0", "1", ...
-    unless ``nodes`` names them.
+    for predictions, ``out_channels`` targets of every node are missing. The nodes are called "0", "1", ... unless
+    ``nodes`` names them.
 
     >>> made = pairs_from_arrays(np.ones((4, 3, 2)), np.ones((4, 3)), nodes=("a", "b", "c"))
     >>> tuple(made.pairs.inputs.shape), tuple(made.pairs.targets.shape), made.nodes
@@ -108,7 +108,7 @@ def pairs_from_arrays(
 
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file by name; pickled objects are never opened, and no header is believed."""
+    """Return the arrays of an .npz file by name; pickled objects are never loaded, and headers are checked."""
     require_file(path)
     require(zipfile.is_zipfile(path), f"{path}: must be an .npz file; write it with np.savez(x=, y=)")
     try:
@@ -124,7 +124,7 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-    """Read one array, after a look at whether the archive can hold as much as its header says."""
+    """Read one array, after checking that the size in its header is possible for this file."""
     with archive.open(member) as stream:
         old = np.lib.format.read_magic(stream) == (1, 0)
         read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
@@ -139,7 +139,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
 
 
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:
-    """Return an array with a channel axis, in double precision: a large offset is taken off before it is rounded."""
+    """Return an array with a channel axis, in double precision, so that a large offset can be subtracted exactly."""
     require(
         isinstance(values, np.ndarray),
         f"array '{name}' must be a NumPy array, got {type(values).__name__}; use np.asarray({name}, dtype=float)",

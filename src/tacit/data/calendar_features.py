@@ -1,9 +1,9 @@
-r"""What the calendar says about a time: numbers for conditions, and sines and cosines for a model.
+r"""Calendar features of times: numbers for conditions, and sines and cosines for a model.
 
 $$\sin(2 \pi \phi), \quad \cos(2 \pi \phi)$$
 
-with the phase $\phi \in [0, 1)$ of a time within its hour, day, week, month or year. Midnight is beside 23:59, and
-December beside January.
+with the phase $\phi \in [0, 1)$ of a time within its hour, day, week, month or year. Midnight is next to 23:59, and
+December next to January.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ def _weekday(times: Times) -> Numbers:
 
 
 def _week(times: Times) -> Numbers:
-    """Return the ISO week: that of its Thursday."""
+    """Return the ISO week of each time, defined by the Thursday of the week."""
     thursday = _days(times) + (3 - _weekday(times)).astype(np.int64)
     return _since(thursday, "Y", "D") // 7 + 1
 
@@ -76,7 +76,7 @@ def calendar_number(times: Times, name: str) -> Numbers:
 
 
 def calendar_features(times: Times, names: Sequence[str]) -> tuple[Float[np.ndarray, "time feature"], tuple[str, ...]]:
-    """Return a sine and a cosine for each of ``names``, and what the columns are called; future times work too.
+    """Return a sine and a cosine for each of ``names``, and the names of the columns; times may be in the future.
 
     >>> times = np.array(["2026-03-01T06:00", "2026-03-01T12:00"], dtype="datetime64[s]")
     >>> columns, names = calendar_features(times, ["hour"])
@@ -85,7 +85,7 @@ def calendar_features(times: Times, names: Sequence[str]) -> tuple[Float[np.ndar
     """
     for position, name in enumerate(names):
         if name not in PHASES:
-            raise InputError(f"calendar names '{name}', which is not a part of a date{did_you_mean(name, PHASES)}")
+            raise InputError(f"calendar must name parts of a date, got '{name}'{did_you_mean(name, PHASES)}")
         require(name not in names[:position], f"calendar names '{name}' twice; name it once")
     require(
         not names or times.dtype.kind == "M",
@@ -99,7 +99,7 @@ def calendar_features(times: Times, names: Sequence[str]) -> tuple[Float[np.ndar
 
 
 def calendar_columns(times: Times, columns: Sequence[str]) -> dict[str, Numbers]:
-    """Return those of some covariates that follow from the date, by name; for times to come too.
+    """Return the covariates that follow from the date, by name; times may be in the future.
 
     >>> times = np.array(["2026-03-01T06:00"], dtype="datetime64[s]")
     >>> {name: column.round(3).tolist() for name, column in calendar_columns(times, ["hour cos", "rain"]).items()}

@@ -1,4 +1,4 @@
-"""A table as it lies in a file: columns of cells, turned into numbers, names and times when asked for."""
+"""A table as it is in a file: columns of cells, converted to numbers, names and times on demand."""
 
 import csv
 import gzip
@@ -35,7 +35,7 @@ DECIMAL_COMMA = "use --decimal , where the comma is the decimal point"
 
 @dataclass(frozen=True)
 class TimeCells:
-    """A column of times, whether days came before months in it (None: no such dates), and notes."""
+    """A column of times, whether its dates have the day first (None: no such dates), and notes."""
 
     times: Times
     dayfirst: bool | None = None
@@ -44,25 +44,25 @@ class TimeCells:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The columns of a file. Rows are counted from 1 below the header, as messages name them."""
+    """The columns of a file. Messages count rows from 1 below the header."""
 
-    path: Path | str  # or what a table in memory is called in messages
+    path: Path | str  # or the name of a table in memory, for messages
     columns: tuple[str, ...]
     frame: Any  # pandas.DataFrame, its columns numbered from 0; the cells of text files are text
     decimal: str = "."  # the decimal point of numbers that are text
     notes: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()  # columns that are names of folders; they are nodes only if they are asked for
+    keys: tuple[str, ...] = ()  # columns from names of folders; they are nodes only if the user names them
     unordered: bool = False  # rows come from several files, in no order
 
     def __post_init__(self) -> None:
         require(self.decimal in (".", ","), f"decimal must be '.' or ',', got {self.decimal!r}; pick one")
 
     def refuse(self, message: str) -> InputError:
-        """Return the error that says what is wrong with this file."""
+        """Return an error whose message starts with the path of this file."""
         return InputError(f"{self.path}: {message}")
 
     def require_column(self, argument: str, column: str) -> None:
-        """Raise :class:`InputError` unless there is such a column."""
+        """Raise :class:`InputError` unless the column exists."""
         if column not in self.columns:
             raise self.refuse(f"{argument} names the column '{column}', which does not exist{self._near(column)}")
 
@@ -90,22 +90,22 @@ class Table:
         if values is None:
             values = np.empty((len(self.frame), len(columns)))
             for place, column in enumerate(columns):
-                values[:, place] = self.numbers(column, remedy)  # says which cell is wrong
+                values[:, place] = self.numbers(column, remedy)  # its error names the cell
         return values
 
     def numbers_at_once(self, columns: Sequence[str]) -> Float[np.ndarray, "row column"] | None:
-        """Return columns of text read as one, None if a cell is no number: one after another they take a minute."""
+        """Return columns of text as numbers in one call, which is much faster; None if a cell is not a number."""
         values, bad = self._at_once(columns)
         return None if values is None or bad.any() or (np.abs(values) > LARGEST).any() else values
 
     def with_others(self, columns: Sequence[str]) -> list[str]:
-        """Return those of several columns that have a cell which is neither a number nor empty."""
+        """Return the columns that have a cell which is neither a number nor empty."""
         text = [column for column in columns if not self._is_number_type(self.cells(column))]
         values, bad = self._at_once(text)
         return text if values is None else [text[place] for place in np.flatnonzero(bad.any(axis=0))]
 
     def _at_once(self, columns: Sequence[str]) -> tuple[np.ndarray | None, Bool[np.ndarray, "row column"]]:
-        """Return the numbers of columns of text of one type, None for others, and which cells are none."""
+        """Return the numbers of text columns of one type (None for others), and which cells are not numbers."""
         import pandas as pd
 
         places, shape = [self._places[column] for column in columns], (len(self.frame), len(columns))
@@ -118,14 +118,14 @@ class Table:
         return values.reshape(shape), bad.reshape(shape)
 
     def is_numeric(self, column: str) -> bool:
-        """Say whether every cell of a column is a number or empty, and at least one is a number."""
+        """Return whether every cell of a column is a number or empty, and at least one is a number."""
         try:
             return bool(np.isfinite(self.numbers(column, largest=np.inf)).any())
         except InputError:
             return False
 
     def is_text(self, column: str) -> bool:
-        """Say whether fewer than half of the cells that are there are numbers, in whatever notation."""
+        """Return whether fewer than half of the non-empty cells are numbers, in any notation."""
         cells = self.cells(column)
         if self._is_number_type(cells) or not cells.notna().any():
             return False
@@ -134,14 +134,14 @@ class Table:
         return bool(numbers.mean() < 0.5)
 
     def is_whole(self, column: str) -> bool:
-        """Say whether every cell of a column is a whole number."""
+        """Return whether every cell of a column is an integer."""
         if not self.is_numeric(column):
             return False
         numbers = self.numbers(column, largest=np.inf)
         return bool((numbers == np.rint(numbers)).all())
 
     def is_dates(self, column: str) -> bool:
-        """Say whether every cell of a column is a date, written as one."""
+        """Return whether every cell of a column is a date, written as a date."""
         import pandas as pd
 
         cells = self.cells(column)
@@ -160,19 +160,19 @@ class Table:
         return replace(self, columns=tuple(self.columns[place] for place in places), frame=frame)
 
     def in_order(self, times: Times) -> "Table":
-        """Return the table with its rows in the order of their times, if they may have any order."""
+        """Return the table sorted by time if its rows may have any order, and the table itself otherwise."""
         order = np.argsort(times, kind="stable")
         if not self.unordered or (np.diff(order) == 1).all():
             return self
         return replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
 
     def names(self, column: str) -> list[str]:
-        """Return a column of names; every cell needs one."""
+        """Return a column of names, without empty cells."""
         which, names = self.distinct_names(column)
         return [names[number] for number in which.tolist()]
 
     def distinct_names(self, column: str) -> tuple[Int[np.ndarray, " row"], list[str]]:
-        """Return which name each row has, and the names; every cell needs one."""
+        """Return the number of the name of each row, and the names; empty cells are refused."""
         import pandas as pd
 
         cells = self.cells(column)
@@ -214,7 +214,7 @@ class Table:
         return TimeCells(seconds if (seconds == times).all() else times, dayfirst, notes)
 
     def _parsed(self, cells: Any) -> Any:
-        """Return cells as numbers, NaN where one is none; thousands have no separator."""
+        """Return cells as numbers, NaN if a cell is not a number; separators of thousands are not accepted."""
         import pandas as pd
 
         text = cells.astype("str").where(cells.notna())
@@ -225,7 +225,7 @@ class Table:
         return pd.to_numeric(text, errors="coerce")
 
     def _remedy(self, cell: object) -> str | None:
-        """Return what to do about a cell that is a number in another notation."""
+        """Return the remedy for a cell that is a number in another notation."""
         if not isinstance(cell, str) or not re.fullmatch(LIKE_A_NUMBER, cell):
             return None
         if self.decimal == "." and re.fullmatch(COMMA_NUMBER, cell):
@@ -265,7 +265,7 @@ READERS = {".parquet": read_parquet, ".feather": read_feather, ".xlsx": read_exc
 
 
 def open_table(path: str | Path, decimal: str = ".") -> Table:
-    """Read the cells of a text file, Parquet file (or folder), Feather or Excel file; the file is only read."""
+    """Read the cells of a text file, Parquet file (or folder), Feather or Excel file."""
     path = Path(path)
     if is_parquet_folder(path):
         return table_of(path, read_parquet_folder(path), decimal)
@@ -279,16 +279,16 @@ def open_table(path: str | Path, decimal: str = ".") -> Table:
 
 
 def table_of(path: Path | str, cells: Cells, decimal: str = ".") -> Table:
-    """Return the table of cells that were read."""
+    """Return the table of these cells, checked."""
     return checked(Table(path, cells.columns, cells.frame, decimal, cells.notes, cells.keys, cells.unordered))
 
 
 def checked(table: Table) -> Table:
-    """Return the table if every column has a name of its own and there are rows."""
+    """Return the table if its column names are unique and it has rows."""
     seen: set[str] = set()
     for column in table.columns:
         if column in seen:
-            raise table.refuse(f"the header names column '{column}' twice; rename one")
+            raise table.refuse(f"the header must have unique names, got '{column}' twice; rename one")
         seen.add(column)
     if len(table.frame) == 0:
         raise table.refuse("there is a header but no rows; pass a table with rows")

@@ -48,29 +48,29 @@ class Columns:
 
     @property
     def values(self) -> list[str]:
-        """The columns of values of a long table that are named."""
+        """The columns of values that ``value`` names, for a long table."""
         return [] if self.value is None else [self.value] if isinstance(self.value, str) else list(self.value)
 
     @property
     def asked(self) -> frozenset[str]:
-        """Names of columns, nodes and variables that may not be left out, because a person named them."""
+        """Names of columns, nodes and variables that must be kept because the user named them."""
         names = (name for name in self.columns or () if not is_pattern(name))
         return frozenset((*names, *self.values, *self.also_asked))
 
     @property
     def named(self) -> dict[str, list[str]]:
-        """The columns that have a role by name."""
+        """The columns that have a role, by the name of the option."""
         one = {"time": None if self.time is False else self.time, "node": self.node, "series": self.series}
         roles = {role: [] if name is None else [name] for role, name in one.items()}
         return {**roles, "value": self.values, "covariates": [*self.covariates]}
 
     def uses(self, column: str, others: Sequence[str | None] = ()) -> bool:
-        """Say whether a column is named by an option, a condition, or is one of ``others``."""
+        """Return whether a column is named by an option or a condition, or is one of ``others``."""
         named = [name for names in self.named.values() for name in names]
         return column in (*named, *(self.columns or ()), *self.labels, *others)
 
     def require_there(self, table: Table) -> None:
-        """Refuse columns that are not in a table, or have two roles."""
+        """Refuse columns that do not exist or that have two roles."""
         for argument, names in self.named.items():
             for name in names:
                 table.require_column(argument, name)
@@ -88,9 +88,9 @@ class Columns:
         return replace(self, labels=require_names(condition, table.columns, str(table.path))), condition
 
     def without_dropped(self, table: Table) -> tuple[Table, tuple[str, ...], set[str]]:
-        """Return the table without dropped columns that are no labels, names that are no columns, and what was dropped.
+        """Return the table without the dropped columns, the names that are not columns, and the dropped columns.
 
-        A name that is no column may be a node of a long table.
+        Labels of a condition are kept. A name that is not a column may be a node of a long table.
         """
         fitting = {name: matching(name, table.columns, self.sep) for name in self.drop}
         dropped = {column for columns in fitting.values() for column in columns}

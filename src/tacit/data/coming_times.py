@@ -1,4 +1,4 @@
-"""Times beyond the end of a series: by the calendar where its times follow one, else in steps of the last one."""
+"""Times after the end of a series: by the calendar if its times follow one, otherwise in steps of the last size."""
 
 import numpy as np
 from jaxtyping import Shaped
@@ -8,7 +8,7 @@ from tacit.data.series import Times
 
 Coming = Shaped[np.ndarray, " coming"]
 
-LATEST_TIMES = 12  # that need to follow the calendar where older ones do not
+LATEST_TIMES = 12  # times that must follow the calendar if older ones do not
 
 
 def coming_times(times: Times, count: int) -> Coming:
@@ -29,5 +29,5 @@ def coming_times(times: Times, count: int) -> Coming:
 
 
 def extended_times(times: Times, count: int) -> Shaped[np.ndarray, " longer"]:
-    """Return the times of a series, and those of the ``count`` rows that would follow."""
+    """Return the times of a series, followed by those of the next ``count`` rows."""
     return np.concatenate([times, coming_times(times, count)]) if count else times

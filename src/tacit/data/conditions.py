@@ -1,8 +1,8 @@
-"""Conditions on the rows of a table, such as ``month in (6, 7, 8) and regime == "wet"``; they are read, never executed.
+"""Conditions on the rows of a table, such as ``month in (6, 7, 8) and regime == "wet"``; no code is executed.
 
 A condition compares numbers, words and times with ``== != < <= > >= in`` and ``not in``, joins comparisons with
 ``and``, ``or`` and ``not``, and computes with ``+ - * / %``. Names are columns or parts of the date; a name with other
-characters stands in backticks.
+characters is written in backticks.
 """
 
 import ast
@@ -22,7 +22,7 @@ from tacit.errors import InputError, require
 Rows = Bool[np.ndarray, " row"]
 EXAMPLE = 'write for example month in (6, 7, 8) or regime == "wet"'
 LONGEST = 2000  # characters
-DEEPEST = 100  # comparisons inside of others
+DEEPEST = 100  # levels of nesting
 QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
 MOMENT = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?)?)?)?")
 COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -44,7 +44,7 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition that was read, and the names in it.
+    """A parsed condition, and the names in it.
 
     >>> summer = Condition.read("6 <= month <= 8 and regime != 'dry'")
     >>> summer.names
@@ -57,11 +57,11 @@ class Condition:
     text: str
     tree: ast.expr
     names: tuple[str, ...]
-    columns: tuple[str, ...]  # the names as they stand in the tree
+    columns: tuple[str, ...]  # the names as they are in the tree
 
     @classmethod
     def read(cls, text: str) -> "Condition":
-        """Parse a text; whatever is not of this small language is refused, with its place."""
+        """Parse a text; anything outside this small language is refused, and the error gives its position."""
         require(len(text) <= LONGEST, f"where must have at most {LONGEST} characters, got {len(text):,}; shorten it")
         quoted: dict[str, str] = {}
 
@@ -79,7 +79,7 @@ class Condition:
             names = {column: name for name, column in quoted.items()}
             found = dict.fromkeys(_named(tree, text.strip()))
         except SyntaxError as error:
-            place = (error.offset or len(plain) + 1) - 1  # at the end the parser has no place
+            place = (error.offset or len(plain) + 1) - 1  # at the end the parser gives no position
             equals = text.strip()[place : place + 1] == "="
             raise _unreadable(text.strip(), place, "equal is written ==" if equals else error.msg) from None
         except (ValueError, RecursionError, MemoryError) as error:
@@ -94,9 +94,10 @@ class Condition:
         return replace(self, names=tuple(names.get(name, name) for name in self.names))
 
     def holds(self, column: Callable[[str], np.ndarray]) -> Rows:
-        """Say for each row whether the condition holds; ``column`` gives numbers, words (None where missing) or times.
+        """Return whether the condition is true, for each row.
 
-        A row in which a named column is missing does not count.
+        ``column`` returns numbers, words (None if missing) or times. The condition is false in a row where a named
+        column is missing.
         """
         values = {place: column(name) for place, name in zip(self.columns, self.names, strict=True)}
         shown = dict(zip(self.columns, self.names, strict=True))
@@ -113,7 +114,7 @@ class Condition:
 
 
 def _named(node: ast.expr, text: str, depth: int = 0) -> list[str]:
-    """Return the names in a tree; refuse all that is not of the language."""
+    """Return the names in a tree; refuse anything outside the language."""
     if depth > DEEPEST:
         raise _unreadable(text, node.col_offset, "it is nested too deeply")
     match node:
@@ -175,11 +176,11 @@ class _Evaluation:
                 terms = [self.of(part) for part in (left, *rest)]
                 found = [_compared(one, way, other) for one, way, other in zip(terms, ways, terms[1:], strict=False)]
                 return _Value(np.logical_and.reduce(found), "truth", "a comparison")
-        raise AssertionError(node)  # refused when it was read
+        raise AssertionError(node)  # refused by the parser
 
     def _number(self, node: ast.expr) -> Any:
         found = self.of(node)
-        require(found.kind == "number", f"where computes with {found.words}, which is not a number; compare it instead")
+        require(found.kind == "number", f"where must compute with numbers, got {found.words}; compare it instead")
         return found.values
 
     def _truth(self, node: ast.expr) -> Any:
@@ -214,7 +215,7 @@ def _compared(left: _Value, way: ast.cmpop, right: _Value) -> Any:
 
 
 def _as_time(one: _Value, other: _Value) -> _Value:
-    """Return a text beside a time as a time."""
+    """Return a text that is compared with a time as a time."""
     if other.kind != "time" or one.kind != "text" or isinstance(one.values, np.ndarray):
         return one
     try:
@@ -238,7 +239,7 @@ def _column(values: np.ndarray, name: str) -> _Value:
 
 
 def missing(values: np.ndarray) -> Rows:
-    """Say where a column has no value."""
+    """Return where a column has no value."""
     if values.dtype.kind == "O":
         return np.array([value is None for value in values], dtype=bool)
     absent: Rows = np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)

@@ -11,8 +11,8 @@ from tacit.data.cells import open_table
 def read_coordinates(path: str | Path, nodes: tuple[str, ...]) -> Float[np.ndarray, "node 2"]:
     """Return two numbers per node, in the order of ``nodes``, from a table.
 
-    The first column holds the names, the last two the numbers, such as latitude and longitude; names that are not in
-    ``nodes`` are passed over.
+    The first column contains the names, the last two the numbers, such as latitude and longitude. Names that are not
+    in ``nodes`` are ignored.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Dates written as text: ISO dates as they are, and dates such as 03/04/2021 by one reading for the whole column."""
+"""Dates written as text: ISO dates, and dates such as 03/04/2021 with the same order in the whole column."""
 
 import re
 import warnings
@@ -15,7 +15,7 @@ ISO = "write YYYY-MM-DD"
 
 @dataclass(frozen=True)
 class Dates:
-    """Parsed dates (NaT where a cell is none), and whether the day came first; None where that has no meaning."""
+    """Parsed dates (NaT if a cell is not a date), and whether the day is first; None if that has no meaning."""
 
     parsed: Any  # pandas.Series of datetimes in UTC
     dayfirst: bool | None = None
@@ -23,7 +23,9 @@ class Dates:
 
 
 def parse_dates(text: Any, dayfirst: bool | None, column: str) -> Dates:
-    """Return the dates of a column of text; ``dayfirst`` None reads 03/04/2021 only if the column has one reading.
+    """Return the dates of a column of text.
+
+    With ``dayfirst`` None, dates such as 03/04/2021 are read only if the column is unambiguous.
 
     >>> import pandas as pd
     >>> found = parse_dates(pd.Series(["11/04/2021", "12/04/2021", "13/04/2021"]), None, "day")
@@ -59,7 +61,7 @@ def parse_dates(text: Any, dayfirst: bool | None, column: str) -> Dates:
 
 
 def _reading(text: Any, parts: Any, dayfirst: bool | None, column: str) -> tuple[bool, tuple[str, ...]]:
-    """Return whether the day comes first, and a note where the column alone says so."""
+    """Return whether the day comes first, with a note if this was found from the column."""
     short = np.flatnonzero(parts[2].str.len() == 2)
     if len(short):
         raise InputError(
@@ -73,8 +75,8 @@ def _reading(text: Any, parts: Any, dayfirst: bool | None, column: str) -> tuple
         return False, ()
     if dayfirst is None and not any(len(rows) for rows in wrong.values()):
         raise InputError(
-            f"column '{column}' must have dates with one reading, got '{text.iloc[int((leading != second).argmax())]}' "
-            "and no date that tells day and month apart; use --dayfirst, or --set data.dayfirst=false for month first"
+            f"column '{column}' must have unambiguous dates, got '{text.iloc[int((leading != second).argmax())]}', in "
+            "which day and month cannot be distinguished; use --dayfirst, or --set data.dayfirst=false for month first"
         )
     reading = bool(len(wrong[False])) if dayfirst is None else dayfirst
     if len(wrong[reading]):
@@ -91,7 +93,7 @@ def _reading(text: Any, parts: Any, dayfirst: bool | None, column: str) -> tuple
 
 
 def looks_like_dates(text: Any) -> bool:
-    """Say whether every cell of a column of text is a date, whatever its name.
+    """Return whether every cell of a column of text is a date.
 
     >>> import pandas as pd
     >>> looks_like_dates(pd.Series(["2020-01-05", "2020-01-06"])), looks_like_dates(pd.Series(["north", "May"]))

@@ -1,6 +1,6 @@
-"""Files of tables: Parquet (also folders of it), Feather and Excel; and tables in memory that offer Arrow.
+"""Readers of Parquet (files and folders), Feather and Excel files, and of tables in memory with an Arrow interface.
 
-Numbers stay in the memory of Arrow until they are read into the array of a series, so that there is no second copy.
+Numbers stay in Arrow memory until they are copied into the array of a series, so that there is no second copy.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ NO_EXCEL = "reading .xlsx requires openpyxl, which is not installed; pip install
 class Cells:
     """Columns of cells as a file has them.
 
-    ``keys``       columns that are names of folders, such as year=2026
+    ``keys``       columns from names of folders, such as year=2026
     ``unordered``  rows come from several files, in no order
     """
 
@@ -33,7 +33,7 @@ class Cells:
 
 
 def is_parquet_folder(path: Path) -> bool:
-    """Is a folder one table: called .parquet, with files part-*.parquet, or with folders key=value of Parquet files?"""
+    """Return whether a folder is one table: named .parquet, or with files part-*.parquet or folders key=value."""
     if not path.is_dir():
         return False
     keyed = (one for one in path.iterdir() if one.is_dir() and "=" in one.name.strip("="))
@@ -75,7 +75,7 @@ def read_feather(path: Path) -> Cells:
 
 
 def read_excel(path: Path) -> Cells:
-    """Read the first sheet of an Excel file, with names in its first row."""
+    """Read the first sheet of an Excel file; its first row has the names."""
     import pandas as pd
 
     require(find_spec("openpyxl") is not None, f"{path}: {NO_EXCEL}")
@@ -92,12 +92,12 @@ def read_excel(path: Path) -> Cells:
 
 
 def is_arrow(data: Any) -> bool:
-    """Does a table in memory offer its columns through the Arrow C interface, as those of polars and pyarrow do?"""
+    """Return whether a table in memory has the Arrow C interface, as tables of polars and pyarrow do."""
     return hasattr(data, "__arrow_c_stream__") and not hasattr(data, "iloc")
 
 
 def cells_of_arrow(data: Any, what: str) -> Cells:
-    """Return the columns of an Arrow table, or of one that offers Arrow; numbers are not copied."""
+    """Return the columns of an Arrow table, or of a table with an Arrow interface; numbers are not copied."""
     import pandas as pd
     import pyarrow as pa
 
@@ -120,14 +120,14 @@ def cells_of_arrow(data: Any, what: str) -> Cells:
 
 
 def frame_of_arrow(data: Any, what: str) -> Any:
-    """Return an Arrow table, or one that offers Arrow, as a pandas.DataFrame with the names of its columns."""
+    """Return an Arrow table, or a table with an Arrow interface, as a pandas.DataFrame with its column names."""
     cells = cells_of_arrow(data, what)
     return cells.frame.set_axis(list(cells.columns), axis="columns")
 
 
 @contextmanager
 def _readable(path: Path, kind: str) -> Iterator[None]:
-    """Say what is wrong with a file; broken bytes can make its reader raise anything."""
+    """Turn every error of a file reader into an :class:`InputError`: damaged files can raise any exception."""
     try:
         yield
     except MemoryError:

@@ -1,6 +1,6 @@
-"""Tables in memory as series: those of pandas and polars, Arrow tables, and arrays of xarray.
+"""Series from tables in memory: pandas and polars DataFrames, Arrow tables, and xarray arrays.
 
-The index of a DataFrame becomes a column of times (and of series), and the rest is as for a file.
+The index of a DataFrame becomes a column of times (and of series); everything else is as for a file.
 """
 
 from dataclasses import replace
@@ -30,16 +30,16 @@ def read_frame(
     piece: bool = False,
     **options: Any,
 ) -> Series:
-    """Return the series of a DataFrame, the same as :func:`read_series` of a file with the same cells.
+    """Return the series of a DataFrame, the same as :func:`read_series` for a file with the same cells.
 
-    The index holds the times (dates or numbers) unless ``time`` names a column or one is called so. Columns of two
-    levels are (node, variable). An index of two levels is (instance, time), or the other way round where the first
-    holds dates or is called time: several series over the same nodes. NaN is a missing value. The ``options``
-    are the other arguments of :func:`read_series`.
+    The index contains the times (dates or numbers), unless ``time`` names a column or a column is called time. Columns
+    with two levels are (node, variable). An index with two levels is (instance, time): several series over the same
+    nodes. The order is (time, instance) if the first level contains dates or is called time. NaN is a missing value.
+    The ``options`` are the other arguments of :func:`read_series`.
 
-    A DataFrame of polars or an Arrow table has no index: its columns are read as those of a file. An array of xarray
-    has dimensions (time, node) or (time, node, variable); of a data set the variables over (time, node) count. See
-    :mod:`tacit.data.labelled_arrays`.
+    A polars DataFrame or an Arrow table has no index; its columns are read like those of a file. An xarray array has
+    dimensions (time, node) or (time, node, variable); of an xarray data set, the variables over (time, node) are used.
+    See :mod:`tacit.data.labelled_arrays`.
 
     >>> import pandas as pd
     >>> days = pd.date_range("2020-01-01", periods=3)
@@ -101,7 +101,7 @@ def _with_index(frame: Any, roles: Columns, decimal: str) -> tuple[Table, Column
 
 
 def _column_names(frame: "pd.DataFrame", sep: str | None) -> tuple[tuple[str, ...], str | None]:
-    """Return one name per column, and what parts node and variable in those of columns with two levels."""
+    """Return one name per column, and the separator of node and variable for columns with two levels."""
     if frame.columns.nlevels == 1:
         return tuple(str(name) for name in frame.columns), None
     require(

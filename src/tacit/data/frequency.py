@@ -1,13 +1,13 @@
-"""Calendar frequencies: steps that are no fixed duration, since months differ in length and weekends are left out.
+"""Calendar frequencies: steps without a fixed duration, because months differ in length or weekends are left out.
 
-From three times on these are recognised, at the same time of day each:
+These are recognised from three times on, if all have the same time of day:
 
-- a day of every month, quarter or year: the first, the last, any other; in a shorter month its last day stands for it
+- a day of every month, quarter or year: the first, the last, or any other (in a shorter month, its last day)
 - the first or the last weekday (Monday to Friday) of every month, quarter or year
 - every business day (Monday to Friday), or every second, third, ... one
 
 Some steps may be missing, such as a month without a row or a holiday. Times are business days if none of them is on a
-weekend, a weekend lies between two of them, and at least half of all business days are there.
+weekend, a weekend lies between two of them, and at least half of all business days are present.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ LAST_DAY = 30  # counted from 0
 
 @dataclass(frozen=True)
 class Frequency:
-    """Every ``stride`` months on the day of ``rule``, or every ``stride`` business days where there is no rule.
+    """Every ``stride`` months on the day of ``rule``, or every ``stride`` business days if there is no rule.
 
     >>> days = np.array(["2020-01-31", "2020-02-29", "2020-04-30"], dtype="datetime64[D]")
     >>> monthly = Frequency.of([days])
@@ -48,7 +48,7 @@ class Frequency:
 
     @classmethod
     def of(cls, parts: Sequence[OneOf]) -> "Frequency | None":
-        """Return the frequency of the times of one or several series, each ascending; None where there is none."""
+        """Return the frequency of the ascending times of one or several series, or None."""
         times = np.concatenate(parts)
         if times.dtype.kind != "M" or len(times) < FEWEST_TIMES:
             return None
@@ -84,7 +84,7 @@ class Frequency:
             return None
         steps = [np.busday_count(part[:-1], part[1:]) for part in parts]
         stride = _stride(steps)
-        if stride is None or stride % DAYS_OF_A_WEEK == 0:  # whole weeks are even steps
+        if stride is None or stride % DAYS_OF_A_WEEK == 0:  # full weeks have a fixed duration
             return None
         weekends = any((np.diff(part).astype(np.int64) > one).any() for part, one in zip(parts, steps, strict=True))
         there, all_days = sum(map(len, parts)), sum(1 + int(one.sum()) // stride for one in steps)
@@ -103,7 +103,7 @@ class Frequency:
         return counts // self.stride
 
     def after(self, time: np.datetime64, steps: Steps) -> Times:
-        """Return the times so many steps after one."""
+        """Return the times that are ``steps`` steps after ``time``."""
         day = time.astype("datetime64[D]")
         if self.rule is None:
             days = np.busday_offset(day, self.stride * steps)
@@ -114,7 +114,7 @@ class Frequency:
 
 
 def _stride(steps: Sequence[Int[np.ndarray, " _"]]) -> int | None:
-    """Return the lower median if all steps are multiples of it, and all are positive."""
+    """Return the lower median of the steps if all are positive multiples of it."""
     joined = np.sort(np.concatenate(steps))
     if not len(joined) or joined[0] < 1:
         return None
@@ -123,7 +123,7 @@ def _stride(steps: Sequence[Int[np.ndarray, " _"]]) -> int | None:
 
 
 def _day_of_month(months: Months, day: int) -> Dates:
-    """Return a day of each month, counted from 0, or its last where it is shorter."""
+    """Return a day of each month, counted from 0, or the last day of a shorter month."""
     first = months.astype("datetime64[D]")
     found: Dates = np.minimum(first + day, (months + 1).astype("datetime64[D]") - 1)
     return found

@@ -1,4 +1,4 @@
-"""A grid of times, even or by the calendar: where steps were left out, rows of missing values are put in."""
+"""A regular grid of times, evenly spaced or by the calendar: missing steps become rows of missing values."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +10,12 @@ from tacit.data.frequency import Frequency
 from tacit.data.series import Times
 from tacit.errors import InputError
 
-MOST_ROWS_ADDED = 9  # times the rows that are there: beyond it a wrong time is likelier than a gap
+MOST_ROWS_ADDED = 9  # times the number of rows: beyond it a wrong time is more likely than a gap
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Times of all rows, the place of every given row among them, and what there is to say about it."""
+    """Times of all rows of the grid, the position of every given row, and notes."""
 
     times: Times
     places: Int[np.ndarray, " row"]
@@ -25,7 +25,7 @@ class Grid:
 
     @classmethod
     def around_each(cls, times: Times, lengths: tuple[int, ...], names: tuple[str, ...], what: str = "times") -> "Grid":
-        """Return the even grids of several series that lie one after another; one step, the median, serves them all.
+        """Return the grids of several series, one after another, all with the median step.
 
         >>> grid = Grid.around_each(np.array([0, 1, 3, 0, 1, 2]), (3, 3), ("a", "b"))
         >>> grid.times.tolist(), grid.lengths
@@ -54,12 +54,12 @@ class Grid:
 
     @classmethod
     def around(cls, times: Times, what: str = "times", step: Any = None) -> "Grid":
-        r"""Return the grid that holds ``times``, which are strictly ascending.
+        r"""Return the grid that contains ``times``, which are strictly ascending.
 
         Times that follow a calendar (:class:`Frequency`) are on the grid of that calendar. Otherwise the step $s$ is
-        the (lower) median of the differences $d_k$. When every $d_k$ is a whole number of steps, the grid is
-        $t_0, t_0 + s, \dots$; otherwise the times are kept, and the note says that they are uneven. ``step`` is the
-        frequency or the duration, where it is known.
+        the (lower) median of the differences $d_k$. If every $d_k$ is a multiple of the step, the grid is
+        $t_0, t_0 + s, \dots$; otherwise the times are kept, and a note says that they are not evenly spaced. ``step``
+        is the frequency or the duration, if it is known.
 
         >>> grid = Grid.around(np.array([0, 1, 2, 5]))
         >>> grid.times.tolist(), grid.places.tolist()
@@ -94,7 +94,7 @@ class Grid:
             )
         ahead = np.arange(places[-1] + 1)
         even = step.after(times[0], ahead) if isinstance(step, Frequency) else times[0] + ahead * step
-        even[places] = times  # what was given stays as it was
+        even[places] = times  # given times are not changed
         note = (
             f"{missing} steps without a row were added as missing values: {len(even)} rows from {even[0]} to {even[-1]}"
         )
@@ -102,9 +102,9 @@ class Grid:
 
 
 def _whole_steps(times: Times, step: Any) -> Int[np.ndarray, " step"] | None:
-    """Return how many steps lie between neighbours, or None where one is not whole.
+    """Return the number of steps between neighbours, or None if one is not an integer.
 
-    Steps of days may be an hour longer or shorter: local times are, where clocks change.
+    Steps of days may be an hour longer or shorter, as in local times when clocks change.
     """
     if isinstance(step, Frequency):
         return step.steps(times)
@@ -121,5 +121,5 @@ def _often(step: Any) -> str:
 
 
 def _median(differences: Times) -> Any:
-    """Return the lower median; None where there is none."""
+    """Return the lower median, or None."""
     return np.sort(differences)[(len(differences) - 1) // 2] if len(differences) else None

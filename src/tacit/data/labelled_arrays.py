@@ -1,4 +1,4 @@
-"""Arrays with named dimensions, as xarray has them, as DataFrames; xarray itself is not needed."""
+"""Arrays with named dimensions (xarray) as DataFrames; xarray itself is not imported."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def is_labelled(data: Any) -> bool:
-    """Is this an array, or a set of arrays, with named dimensions?"""
+    """Return whether this is an array, or a set of arrays, with named dimensions."""
     return all(hasattr(data, name) for name in ("dims", "coords", "sizes"))
 
 
 def frame_of_labelled(data: Any, named: Collection[str]) -> "pd.DataFrame":
     """Return a DataFrame with an index of times, and a column per node or per (node, variable).
 
-    An array has dimensions (time, node) or (time, node, variable), in any order. Of a set of arrays those over time and
-    node are variables. What is over time alone is a column if it is ``named``, as a covariate or by a condition.
+    An array has dimensions (time, node) or (time, node, variable), in any order. In a set of arrays, those over time
+    and node are variables. An array over time only is a column if it is ``named`` as a covariate or by a condition.
     """
     import pandas as pd
 
@@ -73,5 +73,5 @@ def _dims(data: Any, arrays: dict[Any, Any] | None) -> tuple[str, ...]:
 
 
 def _labels(data: Any, dim: str) -> list[str]:
-    """Return the names along a dimension; numbers from 0 where it has none."""
+    """Return the names along a dimension; numbers from 0 if it has none."""
     return [str(label) for label in (data.coords[dim].values if dim in data.coords else range(data.sizes[dim]))]

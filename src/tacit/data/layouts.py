@@ -1,4 +1,4 @@
-"""Wide and long tables as series: a column per node, or a row per time and node."""
+"""Series from wide tables (a column per node) and long tables (a row per time and node)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from tacit.errors import require
 def read_wide(
     table: Table, roles: Columns, time: str | None, others: list[str], left: dict[str, str], *, piece: bool
 ) -> Series:
-    """Return the series of a table with a column per node; columns of text are added to ``left``."""
+    """Return the series of a table with a column per node; text columns are added to ``left``."""
     columns, sep = chosen(table, roles.columns, others, roles.sep, piece=piece), roles.sep
     beside = f" besides '{time}'" if time else ""
     if not columns:
@@ -44,7 +44,7 @@ def read_wide(
     values = numbers.reshape(len(table.frame), len(nodes), len(channels))
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     rows = np.argsort(groups.series_of_row, kind="stable")
-    values = values[rows] if (np.diff(rows) != 1).any() else values  # without a copy where they are in order
+    values = values[rows] if (np.diff(rows) != 1).any() else values  # no copy if the rows are in order
     made = _Steps(values, nodes, channels, cells.times[rows], groups.series_of_row[rows], groups.names, groups.counted)
     notes = cells.notes + groups.notes
     found = made.on_grid(table, notes, known.rows(rows))
@@ -68,7 +68,7 @@ def read_long(
     node = roles.node or _node_column(table, others, called)
     require(
         not roles.values or roles.columns is None,
-        f"{table.path}: columns and value both name the columns of values; keep one of them",
+        f"{table.path}: the columns of values must be named by columns or value, got both; keep one of them",
     )
     free = [column for column in others if column != node]
     values = roles.values or _numeric(
@@ -100,7 +100,7 @@ def _settled(cells: TimeCells) -> dict[str, bool]:
 
 
 def _counted(table: Table, series: str | None) -> TimeCells:
-    """Return the number of each row within its series, as its time."""
+    """Return times that count the rows of each series."""
     groups = RowGroups.named(table, series).series_of_row
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], groups[order])
@@ -112,7 +112,7 @@ def _counted(table: Table, series: str | None) -> TimeCells:
 def _numeric(
     table: Table, columns: list[str], left: dict[str, str], asked: Collection[str], sep: str | None
 ) -> list[str]:
-    """Return the columns without those of text, which are added to ``left`` unless they are asked for."""
+    """Return the columns of numbers; text columns are added to ``left`` unless the user named them."""
     wanted = {column for name in asked for column in matching(name, columns, sep)}
     text = {
         column: "dates" if table.is_dates(column) else "text"
@@ -124,7 +124,7 @@ def _numeric(
 
 
 def _without_nodes(table: Table, node: str, drop: Sequence[str], *, piece: bool) -> tuple[Table, tuple[str, ...]]:
-    """Return a long table without the rows of some nodes, and the names that fit none of them."""
+    """Return a long table without the rows of some nodes, and the names that match no node."""
     if not drop:
         return table, ()
     which, names = table.distinct_names(node)
@@ -141,7 +141,7 @@ def _without_nodes(table: Table, node: str, drop: Sequence[str], *, piece: bool)
 
 
 def _node_column(table: Table, others: list[str], named: list[str]) -> str:
-    """Return the column of node names: one called so, or the only one that holds no numbers."""
+    """Return the column of node names: one with such a name, or the only one that has no numbers."""
     words = named or [column for column in others if not table.is_numeric(column)]
     if len(words) != 1:
         found = f"got {', '.join(words)}" if words else "got none"
@@ -150,7 +150,7 @@ def _node_column(table: Table, others: list[str], named: list[str]) -> str:
 
 
 def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Take the column names apart; every node needs every variable."""
+    """Split the column names into nodes and variables; every node must have every variable."""
     if sep is None:
         return tuple(columns), ("value",)
     for column in columns:
@@ -173,7 +173,7 @@ def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> t
 
 @dataclass(frozen=True)
 class _Steps:
-    """The steps of all series, one series after another, as they are in the table."""
+    """The steps of all series, one series after another, in the order of the table."""
 
     values: Values
     nodes: tuple[str, ...]
@@ -184,7 +184,7 @@ class _Steps:
     counted: bool = False
 
     def on_grid(self, table: Table, notes: tuple[str, ...], known: SharedColumns) -> Series:
-        """Put steps on a grid of times; steps put in are missing, their covariates those of the step before."""
+        """Place steps on a grid of times; added steps are missing values with the covariates of the previous step."""
         lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
         several = bool(self.names)
         grid = Grid.around_each(self.times, lengths, self.names, what) if several else Grid.around(self.times, what)

@@ -1,4 +1,4 @@
-"""What a reader leaves out of a table because nothing can be learned from it, all of it in one note."""
+"""Columns and nodes that a reader leaves out because nothing can be learned from them, listed in one note."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -16,14 +16,14 @@ INDEX = "index of rows"
 def leave_out(
     series: Series, columns: Mapping[str, str], asked: Collection[str] = (), *, piece: bool = False
 ) -> Series:
-    """Return a series without nodes and variables that are empty or constant, and say so.
+    """Return a series without nodes and variables that are empty or constant, with a note.
 
-    ``columns``  what was left out of the table already, by name: the reason
-    ``asked``    names that a person asked for; they stay, and :class:`Series` refuses them
-    ``piece``    a few new rows, in which nodes may be constant: they stay
+    ``columns``  columns that were left out of the table before, by name, with the reason
+    ``asked``    names given by the user; they are kept, and :class:`Series` refuses them
+    ``piece``    a few new rows, in which nodes may be constant: they are kept
 
-    A variable is left out if it is constant at every node, and a node if each of its variables is. New data is read
-    without the same names, which are ``drop`` in ``Series.settled``.
+    A variable is left out if it is constant at every node, and a node if all its variables are constant. The same names
+    are left out of new data; they are ``drop`` in ``Series.settled``.
 
     >>> values = np.stack([np.arange(3.0), np.ones(3), np.arange(3.0) ** 2], axis=1)[:, :, None]
     >>> series = leave_out(Series(values, ("a", "id", "b"), piece=True), {"city": "text"})

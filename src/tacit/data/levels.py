@@ -1,9 +1,9 @@
-r"""Covariates that are words, such as a regime: an indicator column for each level but the first.
+r"""Categorical covariates, such as a regime: an indicator column for each level but the first.
 
 $$1[c_t = \ell_2], \dots, 1[c_t = \ell_L]$$
 
-for a covariate $c$ with levels $\ell_1, \dots, \ell_L$. The first level is the reference: with a column for it too, the
-columns would add up to the intercept. Indicators are the last columns of the covariates of a series.
+for a covariate $c$ with levels $\ell_1, \dots, \ell_L$. The first level is the reference: with a column for it as well,
+the columns would sum to the intercept. Indicators are the last columns of the covariates of a series.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def indicators(codes: Int[np.ndarray, " row"], num_levels: int) -> Indicators:
 def coded(
     name: str, codes: Int[np.ndarray, " row"], words: Sequence[str], levels: Sequence[str] | None
 ) -> tuple[Int[np.ndarray, " row"], tuple[str, ...]]:
-    """Return the level of each row, counted from 0, and the levels: those given, or the words in their order.
+    """Return the level of each row, counted from 0, and the levels: those given, or the sorted words.
 
     >>> coded("regime", np.array([0, 1, 0]), ["wet", "dry"], None)
     (array([1, 0, 1]), ('dry', 'wet'))
@@ -63,7 +63,7 @@ def coded(
 
 
 def with_common_levels(parts: "Sequence[Series]") -> "list[Series]":
-    """Return series whose covariates have the levels of all of them."""
+    """Return the series with the union of their levels."""
     if all(part.levels == parts[0].levels for part in parts):
         return list(parts)
     everywhere: dict[str, set[str]] = {}
@@ -75,7 +75,7 @@ def with_common_levels(parts: "Sequence[Series]") -> "list[Series]":
 
 
 def _releveled(part: "Series", levels: Levels) -> "Series":
-    """Write the indicator columns of a series anew."""
+    """Return a series with indicator columns for other levels."""
     covariates = np.zeros((len(part), 0)) if part.covariates is None else part.covariates
     codes = _codes(covariates, part.levels)
     others = covariates.shape[1] - sum(len(own) - 1 for own in part.levels.values())

@@ -1,6 +1,6 @@
-"""Covariates of pairs: numbers or words that all nodes of a pair share, for graphs that depend on them.
+"""Covariates of pairs: numbers or words shared by all nodes of a pair, for graphs that depend on them.
 
-Unlike those of a series they are no inputs of the nodes: what nodes depend on belongs into x.
+Unlike the covariates of a series, they are not inputs of the nodes: inputs of nodes belong in x.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tacit.errors import InputError, require
 
 
 def with_covariates(named: NamedPairs, table: Table | None, chosen: Sequence[str], levels: Levels) -> NamedPairs:
-    """Return pairs with the chosen columns of a table, a row per pair; None where there is no such table.
+    """Return pairs with the chosen covariates of a table that has a row per pair; None: there is no table.
 
     >>> import pandas as pd
     >>> from tacit.data.arrays import pairs_from_arrays

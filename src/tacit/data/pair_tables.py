@@ -18,7 +18,7 @@ REMEDY = "correct it, or leave the column out with --drop"
 
 
 def holds_pairs(table: Table) -> bool:
-    """Say whether a table has columns ``x:NODE`` and ``y:NODE`` for the same nodes, or no other columns at all.
+    """Return whether a table has columns ``x:NODE`` and ``y:NODE`` for the same nodes, or only such columns.
 
     >>> import pandas as pd
     >>> holds_pairs(Table("pairs.csv", ("x:a", "x:b", "y:a", "y:b"), pd.DataFrame()))
@@ -41,10 +41,9 @@ def read_pairs_table(
 ) -> NamedPairs:
     """Return the pairs of a table with columns ``x:NODE`` or ``x:NODE:CHANNEL``, and the same with ``y:``.
 
-    With ``y_table`` both have a column per node (or ``node:channel``, parted by ``sep``) and the same number of rows,
-    which belong together in their order; ``plain`` says that a table alone has such columns, of x. Empty cells are
-    missing values. ``columns`` and ``drop`` name columns or nodes. With ``out_channels`` the columns of y may be
-    absent.
+    With ``y_table``, both tables have a column per node (or ``node:channel``, separated by ``sep``) and the same number
+    of rows in the same order. ``plain`` means that a single table has such columns, of x. Empty cells are missing
+    values. ``columns`` and ``drop`` name columns or nodes. With ``out_channels`` the columns of y may be absent.
     """
     if y_table is not None and any(column.startswith(SIDES) for column in (*table.columns, *y_table.columns)):
         raise table.refuse(
@@ -93,7 +92,7 @@ def read_pairs_table(
 
 
 def _used(tables: Sequence[Table], columns: Sequence[str] | None, drop: Sequence[str], piece: bool) -> set[str]:
-    """Return the columns that are named, or all, without those that are dropped."""
+    """Return the named columns, or all columns, without the dropped ones."""
     known = [column for one in tables for column in one.columns]
 
     def fitting(argument: str, names: Sequence[str]) -> set[str]:
@@ -113,7 +112,7 @@ def _used(tables: Sequence[Table], columns: Sequence[str] | None, drop: Sequence
 
 
 def _require_same_rows(tables: Sequence[Table]) -> dict[str, str]:
-    """Return columns of times and indices, which are not used; in both files they must be the same."""
+    """Return the columns of times and indices, which are not used; they must be the same in both files."""
     rows = [len(one.frame) for one in tables]
     require(
         len(set(rows)) == 1,
@@ -136,7 +135,7 @@ def _require_same_rows(tables: Sequence[Table]) -> dict[str, str]:
 def _values(
     table: Table, columns: list[tuple[str, str]], side: str, sep: str | None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return numbers by pair, node and channel, and the nodes; ``columns`` are columns and their names without side."""
+    """Return numbers by pair, node and channel, and the nodes; ``columns`` maps columns to names without x: or y:."""
     require(bool(columns), f"{table.path}: must have a column {side}:NODE for each node, got none; add them")
     parts = {name: tuple(name.split(sep, 1)) if sep and sep in name else (name, "") for _, name in columns}
     nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts.values(), strict=True))

@@ -25,20 +25,20 @@ class Split:
 
     @property
     def num_series(self) -> int:
-        """Number of series that the pairs come from; 1 where there is one, or no time at all."""
+        """Number of series that the pairs come from; 1 for pairs without time."""
         numbers = [part.series for part in (self.train, self.validation, self.test) if part.series is not None]
         return 1 + max((int(series.max()) for series in numbers), default=0)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Inputs and targets that belong together, checked once: right shapes, same length, finite.
+    """Inputs and their targets, checked once: shapes, lengths, finite numbers.
 
-    ``observed``  1 where a target is known, 0 where it is missing; all are known unless given
-    ``series``    the number of the series that each pair comes from, where there are several
-    ``times``     the time of each target, where there is one: a number, for dates the seconds since 1970
-    ``covariates``  of each pair, where there are any: numbers that are known and shared by all nodes
-    ``units``     of each series, where they differ: targets are in these
+    ``observed``  1 where a target is known, 0 where it is missing; None: all are known
+    ``series``    the number of the series of each pair, if there are several series
+    ``times``     the time of each target as a number (dates: seconds since 1970), if there are times
+    ``covariates``  known numbers of each pair that all nodes share, if there are any
+    ``units``     the units of the targets of each series, if they differ
 
     >>> pairs = Pairs(torch.zeros(10, 3, 2), torch.zeros(10, 3, 1))
     >>> len(pairs), pairs.num_nodes
@@ -107,7 +107,7 @@ class Pairs:
         times: Tensor | None = None,
         covariates: Tensor | None = None,
     ) -> "Pairs":
-        """Return pairs whose missing targets are marked by NaN; the loss leaves them out.
+        """Return pairs from targets in which NaN marks missing ones; the loss leaves these out.
 
         >>> pairs = Pairs.with_missing(torch.zeros(2, 1, 1), torch.tensor([1.0, torch.nan]).view(2, 1, 1))
         >>> pairs.observed.flatten().tolist(), pairs.targets.flatten().tolist()
@@ -126,7 +126,7 @@ class Pairs:
         return self.inputs.shape[1]
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> "Pairs":
-        """Return the pairs on ``device``; ``dtype`` is of inputs and targets, times stay in double precision."""
+        """Return the pairs on ``device``; ``dtype`` applies to inputs and targets, times stay in double precision."""
         inputs, targets, observed, covariates = (
             None if one is None else one.to(device, dtype)
             for one in (self.inputs, self.targets, self.observed, self.covariates)
@@ -135,11 +135,11 @@ class Pairs:
         return Pairs(inputs, targets, observed, series, times, covariates, self.units)  # type: ignore[arg-type]
 
     def with_mask(self) -> "Pairs":
-        """Return the same pairs with ``observed`` spelled out."""
+        """Return the same pairs with an explicit ``observed``."""
         return replace(self, observed=torch.ones_like(self.targets)) if self.observed is None else self
 
     def with_targets(self) -> "Pairs":
-        """Return the pairs that have a known target."""
+        """Return the pairs with at least one known target."""
         return self if self.observed is None else self[self.observed.flatten(1).any(1)]
 
     def __getitem__(self, rows: Tensor | slice) -> "Pairs":
@@ -147,10 +147,10 @@ class Pairs:
         return Pairs(*(None if part is None else part[rows] for part in parts), units=self.units)  # type: ignore
 
     def split(self, fractions: tuple[float, float] = (0.8, 0.1), generator: Generator | None = None) -> Split:
-        """Cut into ``fractions[0]`` for training, ``fractions[1]`` for validation, and the rest for the test.
+        """Split into ``fractions[0]`` for training, ``fractions[1]`` for validation, and the rest for the test.
 
-        Without a ``generator`` the parts follow one another. With one, each pair goes to a part at random: the right
-        thing for pairs without time, which may be sorted by anything. Every part keeps the order of its pairs.
+        Without a ``generator`` the parts are consecutive. With one, each pair is assigned to a part at random: use this
+        for pairs without time, which may be sorted. Every part keeps the order of its pairs.
 
         >>> pairs = Pairs(torch.arange(10.0).view(10, 1, 1), torch.zeros(10, 1, 1))
         >>> pairs.split(generator=Generator().manual_seed(0)).train.inputs.flatten().tolist()
@@ -185,16 +185,16 @@ class Pairs:
 
 
 def epoch_batches(num_pairs: int, batch_size: int, generator: Generator) -> Int[Tensor, "step batch"]:
-    """Return a random order of all pairs, cut into full batches; what is left over waits for the next epoch."""
+    """Return a random order of all pairs, cut into full batches; the rest is not used in this epoch."""
     steps = num_pairs // batch_size
     order = torch.randperm(num_pairs, generator=generator, device=generator.device)
     return order[: steps * batch_size].view(steps, batch_size)
 
 
 def covering_batches(num_pairs: int, batch_size: int) -> Iterator[tuple[Int[Tensor, " batch"], int]]:
-    """Yield batches of one size that cover all pairs in order, and how many entries of each are new.
+    """Yield batches of one size that cover all pairs in order, with the number of new entries of each.
 
-    The last batch starts over at the first pair, so that every batch has the same shape.
+    The last batch is filled up from the first pair, so that every batch has the same shape.
     """
     for start in range(0, num_pairs, batch_size):
         yield torch.arange(start, start + batch_size) % num_pairs, min(batch_size, num_pairs - start)

@@ -1,11 +1,11 @@
-r"""Linear regressions of each target on the inputs of all nodes, one penalty for all, chosen on later pairs.
+r"""Linear regressions of each target on the inputs of all nodes, with one penalty, chosen on validation pairs.
 
 $$\hat y_{io} = b_{io} + \sum_{j,c} w_{ijco}\, x_{jc}$$
 
-On a series that is a vector autoregression: $c$ runs over the lags (and the features at each), $w_{ij}$ says how much
-node $i$ takes from node $j$. How the weights are found for a penalty is the business of a :class:`PathSolver`; all of
-them see inputs and targets with mean 0 and deviation 1, so that no unit of measurement counts. Rows in which a target
-is missing are left out for that target.
+On a series this is a vector autoregression: $c$ runs over the lags (and the features at each lag), and $w_{ij}$ is the
+effect of node $j$ on node $i$. A :class:`PathSolver` computes the weights for each penalty. Inputs and targets are
+scaled to mean 0 and deviation 1, so the result does not depend on units. Rows in which a target is missing are left
+out for that target.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ CONSTANT = 1e-10  # a deviation below this share of the mean is rounding
 
 @runtime_checkable
 class PathSolver(Protocol):
-    """The weights for each of several penalties, from rows whose columns all have mean 0."""
+    """A function that computes the weights for several penalties, from rows whose columns have mean 0."""
 
     def __call__(
         self, design: Float[Tensor, "row feature"], targets: Float[Tensor, "row target"], penalties: Sequence[float]
@@ -37,12 +37,12 @@ class PathSolver(Protocol):
 
 @dataclass(frozen=True)
 class RegressionFit:
-    """What a regression found.
+    """The result of a regression.
 
-    ``coefficients``  in the units of the data; a plain series has (target, source, lag, 1)
-    ``edge_scores``   how much each target takes from each source: the sum of its weights' sizes, in deviations of both
-    ``sigmas``        root mean square of what the fit leaves on the pairs that chose the penalty, for each target
-    ``penalty``       the one that was chosen
+    ``coefficients``  weights in the units of the data; (target, source, lag, 1) for a series with one variable
+    ``edge_scores``   sum of the absolute weights of each source for each target, in standard deviations
+    ``sigmas``        root mean square residual of each target on the validation pairs
+    ``penalty``       the chosen penalty
     """
 
     coefficients: Float[Tensor, "node node in_channel channel"]
@@ -52,13 +52,13 @@ class RegressionFit:
     penalty: float
 
     def predict(self, inputs: Inputs) -> PointPrediction:
-        """Return the mean of every target, one for each pair."""
+        """Return the predicted mean of every target, for each pair."""
         return torch.einsum("bjc,ijco->bio", inputs, self.coefficients) + self.intercepts
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Pairs with mean 0 and deviation 1, in double precision; targets that are not ``there`` are 0."""
+    """Pairs with mean 0 and deviation 1, in double precision; targets that are missing (not ``there``) are 0."""
 
     inputs: Float[Tensor, "pair node in_channel"]
     targets: Float[Tensor, "pair node channel"]
@@ -67,7 +67,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Deviations:
-    """Mean and deviation of every input and of every target over the pairs in which it was observed."""
+    """Mean and standard deviation of every input and target over the pairs in which it was observed."""
 
     input_mean: Float[Tensor, "node in_channel"]
     input_scale: Float[Tensor, "node in_channel"]
@@ -76,7 +76,7 @@ class Deviations:
 
     @classmethod
     def of(cls, pairs: Pairs) -> "Deviations":
-        """Measure them; a column that never changes has an infinite scale, so that it gets no weight."""
+        """Return those of some pairs; a constant column has an infinite scale, so that its weight is 0."""
         inputs, targets, there = pairs.inputs.double(), pairs.targets.double(), _observed(pairs)
         count = there.sum(0).clamp_min(1)
         mean = torch.where(there, targets, 0.0).sum(0) / count
@@ -86,7 +86,7 @@ class Deviations:
         return cls(centre, input_scale, mean, torch.where(deviation > CONSTANT * mean.abs(), deviation, 1.0))
 
     def rows(self, pairs: Pairs) -> Rows:
-        """Return pairs in deviations."""
+        """Return pairs in units of standard deviations."""
         there = _observed(pairs)
         targets = torch.where(there, (pairs.targets.double() - self.target_mean) / self.target_scale, 0.0)
         return Rows((pairs.inputs.double() - self.input_mean) / self.input_scale, targets, there)
@@ -97,7 +97,7 @@ def _observed(pairs: Pairs) -> Bool[Tensor, "pair node channel"]:
 
 
 def regress(train: Pairs, validation: Pairs, solve: PathSolver, penalties: Sequence[float]) -> RegressionFit:
-    """Fit every target on ``train`` for each penalty, and keep the penalty with the least error on ``validation``."""
+    """Fit every target on ``train`` for each penalty, and keep the penalty with the lowest error on ``validation``."""
     _require_usable(train, validation, penalties)
     scales = Deviations.of(train)
     rows, later = (_flat(scales.rows(part)) for part in (train, validation))
@@ -112,7 +112,7 @@ def regress(train: Pairs, validation: Pairs, solve: PathSolver, penalties: Seque
 
 
 class _Flat(NamedTuple):
-    """Rows with nodes and channels laid flat: (row, feature), (row, target), (row, target)."""
+    """Rows with nodes and channels flattened: (row, feature), (row, target), (row, target)."""
 
     design: Tensor
     targets: Tensor
@@ -124,7 +124,7 @@ def _flat(rows: Rows) -> _Flat:
 
 
 def _solve_all(rows: _Flat, solve: PathSolver, penalties: Sequence[float]) -> tuple[Path, Tensor]:
-    """Solve for all targets, those that are missing in the same rows together."""
+    """Solve for all targets; those that are missing in the same rows are solved together."""
     weights = rows.design.new_zeros(len(penalties), rows.design.shape[1], rows.targets.shape[1])
     shifts = rows.design.new_zeros(len(penalties), rows.targets.shape[1])
     patterns, pattern_of = torch.unique(rows.there, dim=1, return_inverse=True)
@@ -141,7 +141,7 @@ def _solve_all(rows: _Flat, solve: PathSolver, penalties: Sequence[float]) -> tu
 def _in_units(
     pairs: Pairs, weights: Tensor, shifts: Tensor, left: Tensor, scales: Deviations, penalty: float
 ) -> RegressionFit:
-    """Return the fit in the units of the data, from weights (feature, target) in deviations."""
+    """Return the fit in the units of the data, from standardised weights (feature, target)."""
     nodes, channels, dtype = pairs.num_nodes, pairs.targets.shape[2], pairs.inputs.dtype
     in_units = weights * scales.target_scale.flatten() / scales.input_scale.flatten()[:, None]
     taken = (scales.input_mean.flatten() @ in_units).view(nodes, channels)

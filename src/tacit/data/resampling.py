@@ -1,20 +1,20 @@
-r"""Resamples of the pairs: what other data of the same kind might have been.
+r"""Bootstrap resamples of the pairs.
 
-Pairs that are independent are drawn one by one, with replacement. Pairs of a series are not independent: there whole
-blocks of neighbours are drawn (Politis and Romano's circular block bootstrap), so that what hangs together within a
-block stays together:
+Independent pairs are drawn one by one, with replacement. Pairs of a series are not independent, so blocks of
+neighbours are drawn (the circular block bootstrap of Politis and Romano). This preserves the correlation within a
+block:
 
 $$\mathrm{rows} = (s_1, \dots, s_1 + b - 1, \; s_2, \dots, s_2 + b - 1, \; \dots) \bmod n, \qquad
 s_k \sim \mathrm{Uniform}\{0, \dots, n - 1\}$$
 
-Pairs of several series: what differs from one series to the next is shared by all of its pairs. With at least
-``FEWEST_SERIES`` = 5 series in the training part, whole series are drawn with replacement until there are as many pairs
-as before; the last one drawn is cut to that number. With fewer, blocks are drawn as above, each around the end of its
-own series, and standard errors leave out what differs between series.
+Pairs of one series share the differences between series. With at least ``FEWEST_SERIES`` = 5 series in the training
+part, complete series are drawn with replacement until there are as many pairs as before; the last series drawn is cut
+to that number. With fewer series, blocks are drawn as above, each within its own series (circularly), and standard
+errors do not include the differences between series.
 
-Over resamples of $G$ whole series of equal length, nominal 95% intervals of a mean that differs from series to series
-hold the true value with $P(|t_{G - 1}| < 1.96 \sqrt{(G - 1) / G})$: 75% for $G = 3$, 85% for 5, 90% for 10. With four
-series a third of the resamples would hold only one or two of them.
+With resamples of $G$ complete series of equal length, nominal 95% intervals of a mean that differs between series
+contain the true value with $P(|t_{G - 1}| < 1.96 \sqrt{(G - 1) / G})$: 75% for $G = 3$, 85% for 5, 90% for 10. With
+four series, a third of the resamples would contain only one or two of them.
 """
 
 import math
@@ -27,7 +27,7 @@ from tacit.errors import require, require_int
 
 SeriesOfPair = Int[Tensor, " pair"]
 
-FEWEST_PAIRS = 20  # below, a resample holds so few different pairs that its spread says little
+FEWEST_PAIRS = 20  # with fewer, a resample has too few different pairs for a useful estimate
 FEWEST_BLOCKS = 5
 FEWEST_SERIES = 5  # of the training part, to draw whole series; see above
 
@@ -35,10 +35,10 @@ FEWEST_SERIES = 5  # of the training part, to draw whole series; see above
 def bootstrap_rows(
     num_pairs: int, *, generator: Generator, block: int = 1, series: SeriesOfPair | None = None
 ) -> Int[Tensor, " pair"]:
-    """Return the places of a resample, as many as there are pairs.
+    """Return the rows of a resample, as many as there are pairs.
 
-    Blocks of ``block`` neighbours are drawn, or whole series where ``series`` says which pair belongs to which and
-    there are at least ``FEWEST_SERIES``; ``block`` has no effect then.
+    Blocks of ``block`` neighbours are drawn. If ``series``, the number of the series of each pair, has at least
+    ``FEWEST_SERIES`` series, complete series are drawn and ``block`` has no effect.
 
     >>> rows = bootstrap_rows(20, generator=Generator().manual_seed(0), block=4)
     >>> len(rows), ((rows[1:] - rows[:-1]) % 20 == 1).view(-1).sum().item() >= 15
@@ -57,7 +57,7 @@ def bootstrap_rows(
 
 
 def resampling_words(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> str:
-    """Return in words what :func:`bootstrap_rows` draws when it is called like this.
+    """Describe what :func:`bootstrap_rows` draws with the same arguments.
 
     >>> resampling_words(100), resampling_words(100, block=12)
     ('single pairs', 'blocks of 12 neighbouring pairs')
@@ -77,7 +77,7 @@ def resampling_words(num_pairs: int, block: int = 1, series: SeriesOfPair | None
 
 
 def _of_series(series: SeriesOfPair, block: int, generator: Generator) -> Int[Tensor, " pair"]:
-    """Return a resample of whole series, or of blocks within them where they are few."""
+    """Return a resample of complete series, or of blocks within series if there are few."""
     number_of_pair, lengths = torch.unique(series, return_inverse=True, return_counts=True)[1:]
     order = number_of_pair.argsort(stable=True)  # the pairs, one series after another
     first = lengths.cumsum(0) - lengths  # where each series starts in that order
@@ -97,15 +97,15 @@ def _of_series(series: SeriesOfPair, block: int, generator: Generator) -> Int[Te
 
 
 def _draws(choices: int, least: int, need: int, generator: Generator) -> Int[Tensor, " draw"]:
-    """Return draws with replacement, enough for ``need`` pairs if each brings ``least`` of them."""
+    """Return draws with replacement, enough for ``need`` pairs if each draw gives at least ``least``."""
     return torch.randint(choices, (-(-need // least),), generator=generator, device=generator.device).cpu()
 
 
 def usual_block(num_pairs: int, reach: int) -> int:
-    r"""Return the length of a block for a series: $n^{1/3}$, as theory has it, and no less than a pair reaches.
+    r"""Return the block length for a series: the rate $n^{1/3}$ from theory, and at least ``reach``.
 
-    ``reach`` is the number of steps that one pair covers, window and horizon together: pairs nearer than that share
-    some of their numbers.
+    ``reach`` is the number of steps that one pair covers, window and horizon together: pairs closer than that share
+    values.
 
     >>> usual_block(1000, reach=3), usual_block(1000, reach=24)
     (10, 24)
@@ -115,12 +115,12 @@ def usual_block(num_pairs: int, reach: int) -> int:
 
 
 def resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> bool:
-    """Is there enough to draw resamples from?"""
+    """Return whether there are enough pairs or series for a bootstrap."""
     return num_pairs >= max(FEWEST_PAIRS, 0 if _enough(series) else FEWEST_BLOCKS * block)
 
 
 def require_resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> None:
-    """Raise :class:`InputError` if there is too little to draw resamples from."""
+    """Raise :class:`InputError` if there are too few pairs or series for a bootstrap."""
     require_int("block", block)
     if series is not None:
         require(

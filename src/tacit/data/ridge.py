@@ -1,11 +1,11 @@
-r"""Ridge regression in closed form: by its columns, or by its rows where these are fewer.
+r"""Ridge regression in closed form, in its primal or dual form, whichever is smaller.
 
 $$w = \arg\min_w \tfrac1n \lVert y - X w \rVert^2 + \lambda \lVert w \rVert^2
    = (\tfrac1n X^\top X + \lambda)^{-1} \tfrac1n X^\top y = \tfrac1n X^\top (\tfrac1n X X^\top + \lambda)^{-1} y$$
 
-The matrix has as many rows as the smaller side of $X$, which bounds time and memory of a long window. A small one is
-decomposed once for all penalties, $V (\Lambda + \lambda)^{-1} V^\top$; a large one is factorised for each, which is
-as fast, and no single call takes long: a program hears signals only between calls.
+The matrix has as many rows as the smaller side of $X$, which bounds time and memory for a long window. A small matrix
+is decomposed once for all penalties, $V (\Lambda + \lambda)^{-1} V^\top$. A large one is factorised for each penalty:
+this is as fast, and no single call takes long, so that signals such as Ctrl-C are handled soon.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from torch import Tensor
 from tacit.data.pairs import Pairs
 from tacit.data.regression import Path, RegressionFit, regress
 
-# Half decades. Inputs have deviation 1, so at 100 every weight is below a hundredth and the fit is next to nothing.
+# Half decades. Inputs have deviation 1, so at 100 every weight is below 0.01 and the fit is close to 0.
 RIDGE_PENALTIES = tuple(10.0 ** (half / 2) for half in range(-12, 5))
 MOST_DECOMPOSED = 256  # rows of a matrix that is decomposed; larger ones are factorised for each penalty
 MOST_PRODUCTS = 2**33  # multiplications of one call: less than a second
@@ -65,14 +65,14 @@ def _solve(
 def apply_to_all(
     matrix: Float[Tensor, "*block row side"], values: Float[Tensor, "penalty *block side target"]
 ) -> Float[Tensor, "penalty *block row target"]:
-    """Return the product with the values of every penalty: side by side, since broadcasting would copy the matrix."""
+    """Return the product with the values of every penalty, without the copies that broadcasting would make."""
     together = values.movedim(0, -1).flatten(-2)  # (*block, side, target * penalty)
     found = matrix @ together
     return found.view(*found.shape[:-1], -1, len(values)).movedim(-1, 0)
 
 
 def _factorised(matrix: Tensor, right: Tensor, penalty: float) -> Tensor | None:
-    """Return the solution for one penalty; None where rounding leaves the matrix indefinite."""
+    """Return the solution for one penalty; None if the matrix is indefinite because of rounding."""
     shifted = matrix.clone()
     shifted.diagonal(dim1=-2, dim2=-1).add_(penalty)
     factor, failed = torch.linalg.cholesky_ex(shifted)
@@ -90,7 +90,7 @@ def _second_moments(design: Float[Tensor, "*block row column"]) -> Float[Tensor,
 
 
 def ridge_regression(train: Pairs, validation: Pairs, *, penalties: Sequence[float] = RIDGE_PENALTIES) -> RegressionFit:
-    """Return the ridge regression of each target on the inputs of all nodes: on a series, the ridge VAR.
+    """Return the ridge regression of each target on the inputs of all nodes; for a series, a ridge VAR.
 
     >>> inputs = torch.randn(60, 2, 1, generator=torch.Generator().manual_seed(0))
     >>> targets = torch.stack([3 * inputs[:, 1] + 1, inputs[:, 1]], dim=1)      # both nodes read node 1

@@ -1,4 +1,4 @@
-"""Which rows of a table belong to which series: those with one name in a column, or those before time starts again."""
+"""The series of each row of a table, given by a column of names or by times that start again."""
 
 import shlex
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from tacit.data.time_column import TIME_NAMES
 
 RowNumbers = Int[np.ndarray, " row"]
 AUTUMN, SUNDAY, LATEST_HOUR = (3, 4, 10, 11), 6, 3  # months, weekday and hour in which clocks are set back
-FEW_TIMES = 0.75  # times per row of a long table: two nodes with some rows missing have about as many
+FEW_TIMES = 0.75  # largest ratio of times to rows of a long table; two nodes with missing rows are close to it
 
 
 @dataclass(frozen=True)
 class RowGroups:
-    """The number of the series of each row, and the names of the series: none where the table is one series.
+    """The number of the series of each row, and the names of the series; no names if the table is one series.
 
-    ``counted``  nobody named them
+    ``counted``  the names are numbers, not given by the user
     """
 
     series_of_row: RowNumbers
@@ -53,7 +53,7 @@ class RowGroups:
     def require_ascending(
         self, table: Table, time: str, times: Times, place_of_row: RowNumbers | None = None, nodes: tuple[str, ...] = ()
     ) -> None:
-        """Refuse times that come twice or go back, within the rows of one series (and of one node)."""
+        """Refuse times that repeat or decrease within the rows of one series (and of one node)."""
         places = np.zeros(len(times), dtype=np.int64) if place_of_row is None else place_of_row
         key = self.series_of_row * max(1, len(nodes)) + places
         order = np.argsort(key, kind="stable")
@@ -82,9 +82,9 @@ class RowGroups:
 
 
 def require_not_long(table: Table, time: str, times: Times, columns: Sequence[str]) -> None:
-    """Refuse a table whose times repeat while one of ``columns`` tells the rows of a time apart: it is a long table.
+    """Refuse a long table: one whose times repeat and in which one of ``columns`` distinguishes the rows of a time.
 
-    In a table whose time starts again only a column that names each run counts.
+    In a table whose time starts again, only a column that names each run is considered.
     """
     import pandas as pd
 
@@ -116,7 +116,7 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
     if found:
         column = min(found)[2]
         node, series = shlex.quote(f"data.node={column}"), shlex.quote(column)
-        others = f", or --series {series} if each '{column}' is a series of its own"
+        others = f", or --series {series} if each '{column}' is a separate series"
         others += f", or --drop {series} to ignore it" if lengths else ""
         raise table.refuse(
             f"looks like a long table with a row per '{time}' and '{column}'; use --set {node}"
@@ -125,7 +125,7 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
 
 
 def clock_set_back(before: np.generic, time: np.generic) -> bool:
-    """Do times repeat an hour of a Sunday night in autumn, as local times do where daylight saving time ends?
+    """Return whether times repeat an hour of a Sunday night in autumn, when daylight saving time ends.
 
     >>> clock_set_back(np.datetime64("2026-10-25T02:30"), np.datetime64("2026-10-25T02:00"))
     True
@@ -141,11 +141,11 @@ def clock_set_back(before: np.generic, time: np.generic) -> bool:
 
 
 def restarts(times: Times) -> tuple[int, ...]:
-    """Return the lengths of the runs if time starts again, and () if it does not.
+    """Return the lengths of the runs if time starts again, and () otherwise.
 
-    A run ends where time does not go on. Time starts again if there are two runs or more, each of two rows or more, and
-    all begin within less than half a step (the median one) of the first. Times that are out of order by accident, or
-    come twice, do not pass.
+    A run ends where time does not increase. Time starts again if there are at least two runs of at least two rows, and
+    all runs begin within half a (median) step of the first. Times that are out of order by mistake, or repeated, do not
+    meet this condition.
 
     >>> restarts(np.array([0, 1, 2, 0, 1, 2, 3])), restarts(np.array([0, 1, 3, 2, 4])), restarts(np.array([0, 1, 1, 2]))
     ((3, 4), (), ())

@@ -1,4 +1,4 @@
-"""Units out and in: mean and deviation per node and variable, and the features made with them."""
+"""Standardisation: mean and deviation per node and variable, and the features computed with them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -14,22 +14,22 @@ from tacit.data.series_units import ScaleBy, SeriesUnits
 from tacit.errors import InputError, require
 
 NAMED = 5  # nodes in a note
-ROUNDING = 1e-12  # a spread below this part of the mean is what rounding leaves of a constant
+ROUNDING = 1e-12  # a constant has a spread below this fraction of its mean, from rounding
 Features = Float[np.ndarray, "time node feature"]
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    r"""Everything needed to turn rows of a series into features, and predictions back into units.
+    r"""The scaling that turns rows of a series into features, and predictions back into the units of the data.
 
     $$ \tilde v_{tic} = (v_{tic} - m_{ic}) / s_{ic} $$
 
     for node $i$ and variable $c$, with mean $m$ and deviation $s$ of the observed values of the training part. The
-    variables to be predicted come first, ``out_channels`` of them. ``flagged`` says whether the features hold a flag
-    per variable, 1 where it was observed. Covariates are scaled too, the same for all nodes.
+    variables to be predicted come first, ``out_channels`` of them. With ``flagged`` the features contain a flag per
+    variable, 1 where it was observed. Covariates are scaled too, the same for all nodes.
 
-    Of several series each can have a mean of its own (``by = "level"``), or a mean and a deviation (``"series"``); see
-    :mod:`tacit.data.series_units`. ``series_mean`` and ``series_deviation`` are those of ``series_names``.
+    Each of several series can have its own mean (``by = "level"``), or its own mean and deviation (``"series"``); see
+    :mod:`tacit.data.series_units`. ``series_mean`` and ``series_deviation`` belong to ``series_names``.
 
     >>> scaling = Scaling(("a", "b"), ("level",), 1, np.array([[1.0], [5.0]]), np.array([[2.0], [4.0]]))
     >>> scaling.to_units(torch.ones(3, 2, 1))[0].flatten().tolist()
@@ -63,7 +63,7 @@ class Scaling:
     ) -> "Scaling":
         """Return the scaling of the training ``rows``; ``targets`` are the variables to be predicted.
 
-        The targets of some nodes are measured ``from_zero`` and not from their mean.
+        The targets of the nodes in ``from_zero`` are not centred.
         """
         by = by if series.num_series > 1 else "all"
         variables = targets + tuple(name for name in series.channels if name not in targets)
@@ -93,7 +93,7 @@ class Scaling:
             flagged=bool(np.isnan(series.values).any()),
             covariate_names=series.covariate_names,
             covariate_mean=centre,
-            covariate_deviation=np.where(still, 1.0, spread),  # a constant one becomes 0, or what rounding leaves of it
+            covariate_deviation=np.where(still, 1.0, spread),  # a constant becomes 0, up to rounding
             series_names=_names(series) if series.lengths else (),
             **own,
         )
@@ -105,13 +105,13 @@ class Scaling:
 
     @property
     def units(self) -> SeriesUnits | None:
-        """The units of the targets of each series, where they differ."""
+        """The units of the targets of each series, if they differ."""
         if self.by == "all":
             return None
         return SeriesUnits(self.series_mean, self.series_deviation).channels(self.out_channels)
 
     def of_series(self, series: Series) -> "Scaling":
-        """Return the scaling of other series: known ones keep their units, others are measured on all their rows."""
+        """Return the scaling for other series: known ones keep their units, new ones are measured on all their rows."""
         if self.by == "all":
             return self
         names = _names(series)
@@ -129,7 +129,7 @@ class Scaling:
         return replace(self, series_names=names, series_mean=tables[0], series_deviation=tables[1])
 
     def new_series_note(self, series: Series) -> tuple[str, ...]:
-        """Say where the level of series comes from that were not in the training data; nothing where there are none."""
+        """Return a note on how the level of series was found that were not in the training data, if there are any."""
         new = sum(not name or name not in self.series_names for name in _names(series)) if self.by != "all" else 0
         if not new:
             return ()
@@ -137,7 +137,7 @@ class Scaling:
         return (f"{whose} not in the training data: the level is the mean of the observed rows",)
 
     def no_level_note(self, series: Series) -> tuple[str, ...]:
-        """Name the nodes of these series, those of the scaling, that have no known level."""
+        """Return a note on the nodes without a known level, if there are any."""
         unknown = np.argwhere(np.isnan(self.series_mean[..., : self.out_channels]).all(axis=2) & (self.by != "all"))
         if not len(unknown):
             return ()
@@ -154,7 +154,7 @@ class Scaling:
 
     @property
     def num_features(self) -> int:
-        """Features of a node at one step."""
+        """Number of features of a node at one step."""
         return len(self.feature_names)
 
     def to_units(self, values: Float[Tensor, "*leading node channel"]) -> Float[Tensor, "*leading node channel"]:
@@ -162,14 +162,14 @@ class Scaling:
         return values * self._like(self.deviation, values) + self._like(self.mean, values)
 
     def ordered(self, series: Series) -> Values:
-        """Return the values of a series in their units, nodes and variables in the order of this scaling."""
+        """Return the values of a series in the units of the data, nodes and variables in the order of this scaling."""
         nodes, variables = self._places(series)
         return series.values[:, nodes][:, :, variables]
 
     def scaled(self, series: Series, number: int = 0) -> Values:
-        """Return the values of one series without units, nodes and variables in the order of this scaling.
+        """Return the scaled values of one series, nodes and variables in the order of this scaling.
 
-        ``number`` is the number of the series, where each has units of its own.
+        ``number`` is the number of the series, if each has its own units.
         """
         mean, deviation = self.mean, self.deviation
         if self.by != "all":
@@ -179,14 +179,14 @@ class Scaling:
             raise InputError(
                 f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') must have numbers "
                 f"like those of the "
-                f"training part, {mean[node, variable]:.3g} with a deviation of "
+                f"training part, mean {mean[node, variable]:.3g} and deviation "
                 f"{deviation[node, variable]:.3g}, got one {abs(values[row, node, variable]):.1g} deviations away "
                 f"at {series.row_times[row]}; correct it"
             )
         return values
 
     def features(self, series: Series, number: int = 0) -> Features:
-        """Return the features of every row: missing values are those before, or 0 (the mean) where there are none."""
+        """Return the features of every row; a missing value is the previous value, or 0 (the mean) if there is none."""
         values = self.scaled(series, number)
         parts = [np.nan_to_num(forward_filled(values))]
         if self.flagged:
@@ -203,13 +203,13 @@ class Scaling:
         return np.concatenate(parts, axis=-1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, words and lists."""
+        """Return the scaling as numbers, strings and lists."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
         return {name: _listed(value) if isinstance(value, np.ndarray) else value for name, value in plain.items()}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Scaling":
-        """Return the scaling that :meth:`to_dict` gave."""
+        """Return the scaling from the result of :meth:`to_dict`."""
         known = {entry.name for entry in fields(cls)}
         stored = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": (), **stored}  # in old runs
         require(
@@ -227,7 +227,7 @@ class Scaling:
         return cls(**{**stored, **words, **tables})
 
     def _places(self, series: Series) -> tuple[list[int], list[int]]:
-        """Return where the nodes and the variables of this scaling are in a series."""
+        """Return the positions of the nodes and variables of this scaling in a series."""
         nodes = _places("nodes", series.nodes, self.nodes)
         return nodes, _places("variables", series.channels, self.variables)
 
@@ -241,12 +241,12 @@ class Scaling:
 
 
 def _names(series: Series) -> tuple[str, ...]:
-    """Return the names of series; none ("") where nobody gave one."""
+    """Return the names of series; "" for a series without a name."""
     return ("",) * series.num_series if series.counted or not series.lengths else series.series_names
 
 
 def _listed(table: np.ndarray) -> Any:
-    """Return a table as JSON has it: what is not known is null."""
+    """Return a table for JSON: NaN becomes null."""
     cells = table.astype(object)
     cells[np.isnan(table)] = None
     return cells.tolist()
@@ -255,7 +255,7 @@ def _listed(table: np.ndarray) -> Any:
 def _mean_and_deviation(
     series: Series, rows: Values, variables: tuple[str, ...]
 ) -> tuple[Float[np.ndarray, "node variable"], Float[np.ndarray, "node variable"]]:
-    """Return both of the observed values; refuse what is missing or constant."""
+    """Return mean and deviation of the observed values; refuse missing or constant ones."""
     nodes, there = series.nodes, ~np.isnan(rows)
     which = f"{len(rows)} rows of {series.num_series} series" if series.lengths else f"the first {len(rows)} rows"
     which = which if series.where is None else f"{len(rows)} rows where {series.where.text} and before"
@@ -278,7 +278,7 @@ def _mean_and_deviation(
 
 
 def forward_filled(values: Values) -> Values:
-    """Put the last observed value where one is missing; what comes before the first stays NaN.
+    """Replace missing values by the last observed one; values before the first stay NaN.
 
     >>> forward_filled(np.array([np.nan, 1.0, np.nan, 2.0]).reshape(4, 1, 1)).flatten().tolist()
     [nan, 1.0, 1.0, 2.0]
@@ -289,7 +289,7 @@ def forward_filled(values: Values) -> Values:
 
 
 def _places(what: str, have: tuple[str, ...], need: tuple[str, ...]) -> list[int]:
-    """Return where each needed name is; the two must be the same names in any order."""
+    """Return the position of each needed name; both must have the same names, in any order."""
     place, wanted = {word: number for number, word in enumerate(have)}, set(need)
     for word in (*(word for word in need if word not in place), *(word for word in have if word not in wanted)):
         got = f"none called '{word}'; add it" if word in wanted else f"'{word}', which is not one of them; leave it out"

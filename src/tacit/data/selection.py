@@ -1,4 +1,4 @@
-"""Which columns of a table are used: those named or matched by patterns, without those that are dropped."""
+"""Selection of the columns of a table by names and patterns."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -9,9 +9,9 @@ from tacit.errors import did_you_mean, require
 
 
 def matching(name: str, columns: Sequence[str], sep: str | None = None) -> list[str]:
-    """Return the columns that a name or a shell pattern stands for, [] if there are none.
+    """Return the columns that match a name or a shell pattern, [] if there are none.
 
-    With a separator a name is that of a column, a node, ``node:variable`` or a variable. Patterns ignore case.
+    With a separator, a name can be a column, a node, ``node:variable`` or a variable. Patterns ignore case.
 
     >>> columns = ["north_pm", "north_rain", "south_pm", "south_rain"]
     >>> matching("north", columns, "_"), matching("south:pm", columns, "_"), matching("rain", columns, "_")
@@ -37,12 +37,12 @@ _LEVELS = (lambda node, _: node, lambda node, variable: f"{node}:{variable}", la
 
 
 def is_pattern(name: str) -> bool:
-    """Say whether a name has the wildcards of a shell."""
+    """Return whether a name has shell wildcards."""
     return any(letter in name for letter in "*?[")
 
 
 def literal(name: str) -> str:
-    """Return what stands for this name and no other.
+    """Return a pattern that matches only this name.
 
     >>> literal("level"), matching(literal("a[1]"), ["a1", "a[1]"])
     ('level', ['a[1]'])
@@ -53,9 +53,9 @@ def literal(name: str) -> str:
 def chosen(
     table: Table, names: Sequence[str] | None, columns: Sequence[str], sep: str | None, *, piece: bool
 ) -> list[str]:
-    """Return those of ``columns`` that are named, in the order of the table; all without names.
+    """Return the named ``columns`` in the order of the table; all of them without names.
 
-    A ``piece`` may lack some: a node of another series, or one that is missed when it is used.
+    A ``piece`` may lack some: nodes of other series, or nodes whose absence is reported later.
     """
     if names is None:
         return list(columns)
@@ -76,7 +76,7 @@ def chosen(
 
 
 def not_there(argument: str, name: str, columns: Sequence[str]) -> str:
-    """Return what is wrong with a name or pattern that fits nothing."""
+    """Return the message for a name or pattern that matches no column."""
     if is_pattern(name):
         return f"{argument} has the pattern '{name}', which matches no column{did_you_mean(name, columns)}"
     return f"{argument} names the column '{name}', which does not exist{did_you_mean(name, columns)}"

@@ -1,4 +1,4 @@
-"""A series on nodes, or several: what a table of a user becomes, whatever file it came from."""
+"""One or several time series on nodes: the form into which every table is read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 Values = Float[np.ndarray, "time node channel"]
 Times = Shaped[np.ndarray, " time"]
-LARGEST = 1e15  # of a number, and of the inverse of a spread: training is in single precision, and squares must fit
-RESCALE = "write the numbers in another unit, and leave a cell empty that stands for a missing value"
+LARGEST = 1e15  # of a number, and of the inverse of a spread: squares must fit in single precision
+RESCALE = "write the numbers in another unit, and leave cells of missing values empty"
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Numbers per time, node and variable, one row per step of an even grid; NaN where nothing was observed.
+    """Numbers per time, node and variable, one row per step of a regular grid; NaN where nothing was observed.
 
     ``covariates`` are known numbers that all nodes share, such as the hour of the day; they have no gaps.
-    ``coordinates`` are two numbers per node, such as latitude and longitude. ``notes`` say what a reader changed.
-    A node that is never observed or never moves is refused, unless the series is a ``piece``: one of several
-    experiments, or new rows to predict from, where that may happen.
+    ``coordinates`` are two numbers per node, such as latitude and longitude. ``notes`` describe what a reader changed.
+    A node that is never observed or constant is refused, unless the series is a ``piece``: one of several experiments,
+    or new rows to predict from.
 
-    Several series over the same nodes (experiments, patients, days) lie one after another: ``lengths`` are their
-    numbers of rows and ``series_names`` their names, both empty for one series. Names are ``counted`` where nobody gave
-    them: "1" is then another series in other data.
+    Several series over the same nodes (experiments, patients, days) are stored one after another: ``lengths`` are their
+    numbers of rows and ``series_names`` their names, both empty for one series. Names are ``counted`` if the user gave
+    none: "1" in other data is then a different series.
 
-    ``where`` is a condition on the rows whose targets count, and ``labels`` are the columns that it names, by row; see
-    :mod:`tacit.data.seasons`. ``levels`` are the words of each covariate that is a column of words.
+    ``where`` is a condition that selects the targets by their rows, and ``labels`` are the columns that it uses; see
+    :mod:`tacit.data.seasons`. ``levels`` are the levels of each categorical covariate.
 
-    ``settled`` are options that a reader found by itself (``time``, ``drop``, ``dayfirst``), to read new data alike.
-    ``unused`` are names in ``columns`` and ``drop`` that a piece has no column for.
+    ``settled`` are options that a reader found itself (``time``, ``drop``, ``dayfirst``), so that new data is read in
+    the same way. ``unused`` are names in ``columns`` and ``drop`` without a column in a piece.
 
     >>> series = Series(np.array([[[1.0], [2.0]], [[3.0], [np.nan]], [[2.0], [5.0]]]), nodes=("a", "b"))
     >>> len(series), series.channels
@@ -85,7 +85,7 @@ class Series:
 
     @property
     def row_times(self) -> Times:
-        """The time of every row; the rows of each series are counted from 0 where no times are known."""
+        """The time of every row; without times, the rows of each series are counted from 0."""
         if self.times is not None:
             return self.times
         return np.concatenate([np.arange(length) for length in self.lengths or (len(self),)])
@@ -102,7 +102,7 @@ class Series:
 
     @property
     def series_of_row(self) -> Int[np.ndarray, " time"]:
-        """The number of the series that each row belongs to."""
+        """The number of the series of each row."""
         return np.repeat(np.arange(self.num_series), self.lengths or (len(self),))
 
     @cached_property
@@ -137,7 +137,7 @@ class Series:
     def joined(cls, parts: "Sequence[Series]", names: Sequence[str] | None = None) -> "Series":
         """Return several series as one object, named "1", "2", ... unless ``names`` are given.
 
-        A node that some of the series lack is missing there, and a note says so.
+        A node that some series lack is missing there, and a note lists these nodes.
         """
         require(len(parts) > 0, "series must be at least one series, got an empty list; pass some")
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
@@ -186,7 +186,7 @@ class Series:
         )
 
     def over(self, nodes: tuple[str, ...]) -> "Series":
-        """Return the series over other nodes: those it lacks are missing throughout."""
+        """Return the series over other nodes; nodes that it lacks are missing at all times."""
         if nodes == self.nodes:
             return self
         values = np.full((len(self), len(nodes), len(self.channels)), np.nan)
@@ -243,7 +243,7 @@ class Series:
 
     def _require_numbers(self) -> None:
         high, low = (float(reduce.reduce(self.values, axis=None)) for reduce in (np.fmax, np.fmin))
-        if high > LARGEST or low < -LARGEST:  # one pass and no mask where all is well
+        if high > LARGEST or low < -LARGEST:  # no mask is made in the usual case
             infinite = bool(np.isinf([high, low]).any())
             places = np.argwhere(np.isinf(self.values) if infinite else np.abs(self.values) > LARGEST)
             row, node, channel = (int(i) for i in places[0])
@@ -273,7 +273,7 @@ class Series:
                 )
 
     def _require_movement(self) -> None:
-        """Refuse what is never observed or always the same."""
+        """Refuse nodes and variables that are never observed or constant."""
         empty = np.argwhere(np.isnan(self.values).all(axis=0))
         if len(empty):
             raise InputError(f"{self._name(*empty[0].tolist())} is missing at every time; leave it out")
@@ -289,7 +289,7 @@ class Series:
 
     @property
     def still(self) -> Bool[np.ndarray, "node channel"]:
-        """True for each node and variable that is empty, or constant within every series."""
+        """True for each node and variable that is empty or constant within every series."""
         high, low = (reduce.reduceat(self.values, self.starts) for reduce in (np.fmax, np.fmin))
         moves = high > low  # (series, node, channel); NaN where nothing was observed
         return np.logical_not(moves.any(axis=0))
@@ -300,7 +300,7 @@ class Series:
 
 
 def require_unique(name: str, words: tuple[str, ...]) -> None:
-    """Raise :class:`InputError` when a name comes twice.
+    """Raise :class:`InputError` if a name occurs twice.
 
     >>> require_unique("nodes", ("a", "b", "a"))
     Traceback (most recent call last):
@@ -314,19 +314,19 @@ def require_unique(name: str, words: tuple[str, ...]) -> None:
 
 
 def _settled_together(parts: "Sequence[Series]") -> dict[str, Any]:
-    """Return the options that the readers of all parts agree on; a name that is a node of another part stays."""
+    """Return the options that hold for all parts; names that are nodes of another part are kept."""
     nodes, found = {node for part in parts for node in part.nodes}, [part.settled for part in parts]
     settled = {key: value for key, value in found[0].items() if all(one.get(key) == value for one in found)}
     for position, one in enumerate(found):
         require(
             (one.get("time") is False) == (found[0].get("time") is False),
-            f"a column of times must be in all of the series or in none, got other columns in series 1 than in series "
+            f"all series must have the same column of times, or none, got other columns in series 1 than in series "
             f"{position + 1}; set time to its name, or to false",
         )
         if "dayfirst" in one:
             require(
                 settled.setdefault("dayfirst", one["dayfirst"]) == one["dayfirst"],
-                f"dates must have the day first in all of the series or in none, got both (series {position + 1}); "
+                f"dates must have the same order in all series, got the day first in some (series {position + 1}); "
                 "write YYYY-MM-DD",
             )
     drop = (name for one in found for name in one.get("drop", ()) if name not in nodes)
@@ -334,7 +334,7 @@ def _settled_together(parts: "Sequence[Series]") -> dict[str, Any]:
 
 
 def _missing_nodes(lacking: list[str], parts: "Sequence[Series]", most: int = 5) -> str:
-    """Return a note on the nodes that some series lack."""
+    """Return a note that lists the nodes that some series lack."""
     series = sum(any(node not in part.nodes for node in lacking) for part in parts)
     named = ", ".join(lacking[:most]) + (f" and {len(lacking) - most} more" if len(lacking) > most else "")
     return f"{series} of {len(parts)} series lack some nodes, which are missing values there: {named}"

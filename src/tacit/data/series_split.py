@@ -1,11 +1,11 @@
-"""Which pairs of one or several series are for training, for validation and for the test."""
+"""Assignment of the pairs of one or several series to training, validation and test."""
 
 import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Generator
 
-from tacit.data.resampling import FEWEST_SERIES  # below, one part would rest on a single series of three or four
+from tacit.data.resampling import FEWEST_SERIES  # with three or four series, a part would depend on a single one
 
 PerPair = Int[np.ndarray, " pair"]
 
@@ -13,11 +13,11 @@ PerPair = Int[np.ndarray, " pair"]
 def assign_parts(
     series_of_pair: PerPair, fractions: tuple[float, float], generator: Generator | None = None, *, whole: bool = True
 ) -> tuple[PerPair, tuple[str, ...]]:
-    """Return the part of every pair (0 training, 1 validation, 2 test), and a note where there are several series.
+    """Return the part of every pair (0 training, 1 validation, 2 test), and a note if there are several series.
 
-    Five series or more are split by whole series, so that the test is on series never seen: the first ones train, or
-    random ones with a ``generator``. Fewer are cut in time order, each at its own place, and all are unless ``whole``;
-    one series is the plain case.
+    Five or more series are split by whole series, so that the test uses series that were not trained on: the first ones
+    are for training, or random ones with a ``generator``. Fewer series are each cut in time order, and so are all
+    series unless ``whole``.
 
     >>> assign_parts(np.repeat(np.arange(10), 2), (0.7, 0.1))
     (array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2]), ('split by whole series: 7 for training, 1 for validation, 2 for the test',))
@@ -38,14 +38,14 @@ def assign_parts(
 
 
 def _whole_numbers(num_series: int, fractions: tuple[float, float]) -> tuple[int, int, int]:
-    """Return how many series each part gets, at least one."""
+    """Return the number of series in each part, at least one."""
     validation = min(max(1, round(num_series * fractions[1])), num_series - 2)
     test = min(max(1, num_series - round(num_series * fractions[0]) - validation), num_series - validation - 1)
     return num_series - validation - test, validation, test
 
 
 def _in_time_order(counts: Int[np.ndarray, " series"], fractions: tuple[float, float]) -> PerPair:
-    """Cut the pairs of each series; what rounding takes from one series the next one gets, so that sums are right."""
+    """Cut the pairs of each series; rounding errors carry over to the next series, so that the totals are right."""
     ends = np.concatenate([[0], np.cumsum(counts)])
     shares = [np.diff([round(float(end * fraction)) for end in ends]) for fraction in fractions]
     train = np.minimum(shares[0], counts)

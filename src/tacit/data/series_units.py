@@ -1,9 +1,9 @@
-r"""Units of several series, each with a level of its own: mean and deviation per series, node and variable.
+r"""Units of several series that differ in level: mean and deviation per series, node and variable.
 
 $$\tilde v_{sti} = (v_{sti} - m_{si}) / d_{si}$$
 
-for series $s$, time $t$ and node $i$. Subjects, sites and recordings often differ in level. With one mean for all, that
-difference looks like a value that two nodes share, and so like an edge.
+for series $s$, time $t$ and node $i$. Subjects, sites and recordings often differ in level. With one mean for all
+series, this difference makes nodes correlated, which looks like an edge.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from tacit.data.series import LARGEST, Series
 
 ScaleBy = Literal["all", "level", "series"]
 Table = Float64[np.ndarray, "series node channel"]
-DIFFERENT = 3.0  # times: deviations of series that differ by more are not of one kind
-FAR_APART = 10.0  # times the deviation within series: levels that differ by more would hide everything else
-FEWEST_ROWS = 20  # of a series, for a deviation of its own
+DIFFERENT = 3.0  # deviations of series that differ by a larger factor are scaled separately
+FAR_APART = 10.0  # times the deviation within series: levels that differ by more would dominate
+FEWEST_ROWS = 20  # of a series with its own deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +39,13 @@ class SeriesUnits:
     def restored(
         self, values: Float[Tensor, "pair *any node channel"], series: Int[Tensor, " pair"]
     ) -> Float[Tensor, "pair *any node channel"]:
-        """Return scaled values in the units of the data; ``series`` is that of each pair."""
+        """Return scaled values in the units of the data; ``series`` is the number of the series of each pair."""
         axes = (len(series),) + (1,) * (values.ndim - 3) + values.shape[-2:]
         mean, deviation = (self._of(table, series).view(axes).to(values) for table in (self.mean, self.deviation))
         return values * deviation + mean
 
     def spread(self, series: Int[Tensor, " pair"]) -> Float[Tensor, "pair node channel"]:
-        """Return the size of a scaled unit, per pair, node and channel."""
+        """Return the deviation by which values were scaled, per pair, node and channel."""
         return self._of(self.deviation, series)
 
     def channels(self, count: int) -> "SeriesUnits":
@@ -62,14 +62,14 @@ class SeriesUnits:
     ) -> "tuple[SeriesUnits, Float64[np.ndarray, 'node channel']]":
         """Return the units of the rows of each series, and the deviation within series over all of them.
 
-        The level of a node that a series never observed is not known, NaN. With ``by = "level"`` all series share the
-        deviation; with ``"series"`` each has its own, if it has enough rows and moves.
+        The level of a node that is never observed in a series is NaN. With ``by = "level"`` all series share the
+        deviation; with ``"series"`` each has its own, if it has enough rows and is not constant.
         """
         counts = np.stack([(~np.isnan(rows)).sum(0) for rows in parts])  # (series, node, channel)
         sums = np.stack([np.nansum(rows, 0) for rows in parts])
         levels = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
         squares = np.stack([np.nansum((rows - level) ** 2, 0) for rows, level in zip(parts, levels, strict=True)])
-        lost = np.minimum(counts, 1)  # each level that was estimated takes one row
+        lost = np.minimum(counts, 1)  # each estimated level uses one degree of freedom
         pooled = np.sqrt(squares.sum(0) / np.maximum((counts - lost).sum(0), 1))
         own = np.sqrt(squares / np.maximum(counts, 1))
         still = (counts < FEWEST_ROWS) | (own <= np.maximum(1e-12 * np.abs(levels), 1 / LARGEST))
@@ -78,7 +78,7 @@ class SeriesUnits:
 
 
 def levels_apart(series: Series, fraction: float) -> bool:
-    """Is the deviation of levels more than ``FAR_APART`` times that within series, for some node?
+    """Return whether, for some node, the deviation of levels is above ``FAR_APART`` times that within series.
 
     Levels are those of the first ``fraction`` of each series.
     """
@@ -91,9 +91,11 @@ def levels_apart(series: Series, fraction: float) -> bool:
 
 
 def deviations_differ(series: Series, fraction: float) -> bool:
-    """Do the deviations of most nodes differ by a factor of ``DIFFERENT`` between series (10th and 90th percentile)?
+    """Return whether the deviations of most nodes differ between series by a factor of ``DIFFERENT``.
 
-    Changes from step to step are compared, in the first ``fraction`` of each series.
+    The 10th and the 90th percentile over series are compared.
+
+    The deviations are those of changes from step to step, in the first ``fraction`` of each series.
     """
     long = [part.values[: round(len(part) * fraction)] for part in series.parts]
     changes = [np.diff(rows, axis=0) for rows in long if len(rows) > FEWEST_ROWS]
@@ -101,6 +103,6 @@ def deviations_differ(series: Series, fraction: float) -> bool:
         return False
     sizes = np.stack([np.sqrt(np.nansum(rows**2, 0) / np.maximum((~np.isnan(rows)).sum(0), 1)) for rows in changes])
     sizes = np.where(sizes > 0, sizes, np.nan)  # a node that a series lacks
-    sizes[:, np.isnan(sizes).all(axis=0)] = 1.0  # a node that never moves
+    sizes[:, np.isnan(sizes).all(axis=0)] = 1.0  # a constant node
     few, many = (np.nanpercentile(sizes, level, axis=0) for level in (10, 90))
     return bool(np.median(many / few) > DIFFERENT)

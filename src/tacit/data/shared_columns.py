@@ -1,4 +1,4 @@
-"""Columns of a table that all nodes share: covariates, of numbers or words, and labels that a condition names."""
+"""Columns of a table that all nodes share: covariates (numbers or words) and the labels of a condition."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ class SharedColumns:
         columns, levels = dict[str, Column](), dict[str, tuple[str, ...]]()
         for name in given:
             if name not in covariates:
-                raise table.refuse(f"levels names '{name}', which is not in covariates; add it there, or leave it out")
+                raise table.refuse(f"levels must be of covariates, got '{name}'; add it to covariates, or leave it out")
         for name in covariates:
             if name in given or table.is_text(name):
                 which, words = table.distinct_names(name)
@@ -65,7 +65,7 @@ class SharedColumns:
         return self.rows(first)
 
     def on_grid(self, places: RowNumbers, length: int) -> "SharedColumns":
-        """Return the columns of a grid: covariates of steps that were put in are copied, labels are missing."""
+        """Return the columns on a grid: covariates of added steps are copied from the previous row, labels missing."""
         before = np.searchsorted(places, np.arange(length), side="right") - 1
         labels = {}
         for name, column in self.labels.items():
@@ -75,13 +75,13 @@ class SharedColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns of numbers that the covariates become: indicators of levels last."""
+        """Names of the numeric columns of the covariates; indicators of levels come last."""
         indicated = [column for name, levels in self.levels.items() for column in level_names(name, levels)]
         return (*(name for name in self.covariates if name not in self.levels), *indicated)
 
     @property
     def numbers(self) -> Float[np.ndarray, "row covariate"] | None:
-        """The covariates as numbers, words as indicators; None without any."""
+        """The covariates as numbers, words as indicators; None if there are none."""
         plain = [column[:, None] for name, column in self.covariates.items() if name not in self.levels]
         indicated = [indicators(self.covariates[name], len(levels)) for name, levels in self.levels.items()]
         return np.concatenate(plain + indicated, axis=1) if self.names else None
@@ -92,7 +92,7 @@ class SharedColumns:
 
 
 def label_column(table: Table, name: str) -> Column:
-    """Return a column that a condition names: numbers with NaN, or words with None where a cell is empty."""
+    """Return a column of a condition: numbers with NaN, or words with None, for empty cells."""
     if table.is_numeric(name):
         return table.numbers(name)
     cells: Any = table.cells(name)
@@ -102,7 +102,7 @@ def label_column(table: Table, name: str) -> Column:
 
 
 def _numbers(table: Table, name: str) -> Column:
-    """Return a covariate, which needs a number in every row."""
+    """Return a covariate, which must have a number in every row."""
     values = table.numbers(name)
     empty = np.flatnonzero(np.isnan(values))
     if len(empty):

@@ -1,8 +1,8 @@
-"""Tables of a user, wide or long, as a series on nodes.
+"""Series from wide and long tables.
 
-Wide: a column of times and one column per node (or per node and variable, ``station:variable``). Long: columns of
-times, of node names and of one or several values. Either may contain several series, distinguished by a column of
-names; in a wide table it is enough that time starts again. Files are read and never written.
+A wide table has a column of times and one column per node (or per node and variable, ``station:variable``). A long
+table has columns of times, of node names and of one or several values. Both may contain several series, distinguished
+by a column of names; in a wide table it is enough that time starts again. Files are never changed.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from tacit.errors import InputError, require
 
 FOLDERS = "name of a folder"
 SELECTED = (
-    "where selects rows by column '{name}', which is also a node: its forecasts hold for the selected rows only; drop "
-    "it, or list it in covariates, if it is not a node"
+    "where selects rows by column '{name}', which is also a node: its forecasts are valid for the selected rows only; "
+    "if it is not a node, drop it or list it in covariates"
 )
 
 
@@ -53,26 +53,26 @@ def read_series(
     Files end in .csv, .tsv (both also as .gz), .txt, .parquet, .feather or .xlsx; a folder of Parquet files is one
     table if its name ends in .parquet, or if it has files part-*.parquet or folders key=value.
 
-    The path may also be a table that :func:`tacit.data.open_table` has opened.
+    The path may also be a table that was opened with :func:`tacit.data.open_table`.
 
-    ``time``, ``node``, ``value`` and ``covariates`` name columns; those left out are found by their names: the time
-    column is called time, date or the like (or holds dates, or comes first and increases), and a table with a column
-    called node, station, sensor or the like is long, with every other column a value. ``sep`` parts the node from the
-    variable in the column names of a wide table. Times must ascend; steps left out of an even grid are put in as
-    missing rows, and ``Series.notes`` says so. Pass ``piece=True`` for a few new rows, in which a node may be constant
-    or missing.
+    ``time``, ``node``, ``value`` and ``covariates`` name columns. If they are left out, columns are found by their
+    names: the time column is called time, date or similar (or contains dates, or is the first and increases). A table
+    with a column called node, station, sensor or similar is long, and every other column is a value. ``sep`` separates
+    node and variable in the column names of a wide table. Times must increase; missing steps of a regular grid are
+    added as missing rows, with a note in ``Series.notes``. Pass ``piece=True`` for a few new rows, in which a node may
+    be constant or missing.
 
-    ``series`` names the column that tells several series apart. In a wide table without one, a time that starts again
-    begins a new series, and ``Series.notes`` says so; see :func:`tacit.data.row_groups.restarts`.
+    ``series`` names the column that distinguishes several series. In a wide table without it, a time that starts again
+    begins a new series, with a note in ``Series.notes``; see :func:`tacit.data.row_groups.restarts`.
 
     ``columns`` are the columns of values to use and ``drop`` those to ignore, by name or shell pattern; see
-    :func:`tacit.data.selection.matching`. Columns of text, and what is empty or constant, are left out with a note
-    unless ``columns``, ``value`` or ``asked`` (columns, nodes or variables) name them. ``decimal`` is the decimal point
-    of text files, and ``dayfirst`` says how to read dates like 03/04/2021; see :func:`tacit.data.dates.parse_dates`.
+    :func:`tacit.data.selection.matching`. Columns that are text, empty or constant are left out with a note, unless
+    ``columns``, ``value`` or ``asked`` (columns, nodes or variables) name them. ``decimal`` is the decimal point of
+    text files, and ``dayfirst`` the order in dates such as 03/04/2021; see :func:`tacit.data.dates.parse_dates`.
 
-    ``where`` is a condition on the rows whose targets count (:mod:`tacit.data.conditions`). ``calendar`` adds sines and
-    cosines of the date to the covariates (:func:`calendar_features`). A covariate that is a column of words becomes
-    indicators of its ``levels``, those of the table unless given.
+    ``where`` is a condition that selects targets by their rows (:mod:`tacit.data.conditions`). ``calendar`` adds sines
+    and cosines of the date to the covariates (:func:`calendar_features`). A categorical covariate becomes indicators of
+    its ``levels``, which default to those of the table.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -103,13 +103,13 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
     if time.name is not None and table.unordered:
         table = table.in_order(table.times(time.name, roles.dayfirst).times)
     roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
-    words = [name for name in roles.labels if name not in taken and table.is_text(name)]  # labels are no nodes
+    words = [name for name in roles.labels if name not in taken and table.is_text(name)]  # labels are not nodes
     others = [column for column in free if column not in (time.name, *words) and column not in left]
     table = with_yes_no(table, [column for column in others if column not in (*called, roles.node)])
     if long:
         require(
             roles.sep is None,
-            f"{table.path}: sep is for wide tables, got {roles.sep!r} for a long one; leave it out",
+            f"{table.path}: sep must be used with a wide table, got {roles.sep!r} for a long one; leave it out",
         )
         assert time.name is not None
         found = read_long(table, roles, time.name, others, called, left, unknown, piece=piece)

@@ -1,4 +1,4 @@
-"""Which column of a table holds the times: one called so, one that holds dates, an index of rows, or none."""
+"""Find the column of times in a table: one with such a name, one with dates, an index of rows, or none."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ ROWS = "no column of times was found: each row counts as one step; set time to t
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """The name of the column of times; None where each row is one step. ``settled`` is the option to find it again."""
+    """The name of the column of times; None if each row is one step. ``settled`` is the option that selects it."""
 
     name: str | None
     notes: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class TimeColumn:
 
 
 def is_unnamed(column: str) -> bool:
-    """Say whether a column has no name, or the one that pandas writes in its place.
+    """Return whether a column has no name, or the name that pandas writes instead.
 
     >>> [is_unnamed(name) for name in ("", "Unnamed: 0", "unnamed river")]
     [True, True, False]
@@ -34,10 +34,10 @@ def is_unnamed(column: str) -> bool:
 def find_time(
     table: Table, time: str | Literal[False] | None, columns: Sequence[str], *, long: bool = False
 ) -> TimeColumn:
-    """Return the column of times among ``columns``: the one named, one called so, one of dates, an index, the first.
+    """Return the column of times among ``columns``: the named one, one with such a name, dates, an index, the first.
 
-    The first column counts if it increases evenly, or in whole numbers. A wide table without any has one step per row;
-    ``time`` False asks for that.
+    The first column is used if it increases evenly or has integers. A wide table without a time column has one step per
+    row; ``time=False`` selects this.
     """
     if time is not None and time is not False:
         return TimeColumn(time)
@@ -49,7 +49,7 @@ def find_time(
     dates = [column for column in columns if table.is_dates(column)]
     if len(dates) > 1:
         shown = ", ".join(f"'{column}'" for column in dates)
-        raise table.refuse(f"one column must hold the times, got dates in {shown}; set time to one of them")
+        raise table.refuse(f"one column must contain the times, got dates in {shown}; set time to one of them")
     if dates:
         return TimeColumn(dates[0]) if is_unnamed(dates[0]) else _used(dates[0])
     index = [column for column in columns if is_unnamed(column) and table.is_numeric(column)]
@@ -64,7 +64,7 @@ def find_time(
             return _used(first)
     if long:
         raise table.refuse(
-            "no column is called time, date or the like, and none holds dates; set time to the column of times"
+            "a column must be called time, date or similar, or contain dates, got none; set time to the column of times"
         )
     return TimeColumn(None, (ROWS,), {"time": False})
 

@@ -1,4 +1,4 @@
-r"""Units of pairs that are no series: numbers around 0 of size 1 to train on, and back.
+r"""Units of pairs without time: values are scaled to mean 0 and deviation 1 for training, and back.
 
 $$\tilde x = (x - m) / s$$
 
@@ -17,7 +17,7 @@ from tacit.errors import InputError
 
 Channels = Float64[np.ndarray, " channel"]
 Values = Float64[np.ndarray, "pair node channel"]
-TINY = 1e-12  # a deviation below this part of the mean is what rounding leaves of a constant
+TINY = 1e-12  # a constant has a deviation below this fraction of its mean, from rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class ChannelUnits:
 
     @classmethod
     def of(cls, values: Values) -> "ChannelUnits":
-        """Return the units of some values; NaN is left out, and a channel that never changes keeps its size."""
+        """Return the units of some values; NaN is left out, and a constant channel is not scaled."""
         there = ~np.isnan(values)
         counts = np.maximum(there.sum((0, 1)), 1)
         mean = np.where(there, values, 0.0).sum((0, 1)) / counts
@@ -43,29 +43,29 @@ class ChannelUnits:
 
     @classmethod
     def unchanged(cls, num_channels: int) -> "ChannelUnits":
-        """Return units that change nothing."""
+        """Return units with mean 0 and deviation 1."""
         return cls(np.zeros(num_channels), np.ones(num_channels))
 
     def scaled(self, values: Values) -> Values:
-        """Return values in these units; one so far away that single precision could not hold its square is refused."""
+        """Return values in these units; a value whose square does not fit in single precision is refused."""
         scaled: Values = (values - self.mean) / self.deviation
         for pair, node, channel in np.argwhere(np.abs(scaled) > LARGEST)[:1]:
             raise InputError(
-                f"pair {pair} must have numbers like those of the training part, {self.mean[channel]:.3g} with a "
-                f"deviation of {self.deviation[channel]:.3g}, got {values[pair, node, channel]:.3g}; correct it"
+                f"pair {pair} must have numbers like those of the training part, mean {self.mean[channel]:.3g} and "
+                f"deviation {self.deviation[channel]:.3g}, got {values[pair, node, channel]:.3g}; correct it"
             )
         return scaled
 
     def restored(self, values: Float64[np.ndarray, "*any channel"]) -> Float64[np.ndarray, "*any channel"]:
-        """Return scaled values, of whatever shape before the channels, in the units of the data."""
+        """Return scaled values in the units of the data; the last axis is the channels."""
         restored: np.ndarray = values * self.deviation + self.mean
         return restored
 
     def to_dict(self) -> dict[str, list[float]]:
-        """Return plain numbers."""
+        """Return the units as lists of numbers."""
         return {"mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Sequence[float]]) -> "ChannelUnits":
-        """Return the units that :meth:`to_dict` gave."""
+        """Return the units from the result of :meth:`to_dict`."""
         return cls(*(np.array(stored[name], dtype=np.float64) for name in ("mean", "deviation")))

@@ -1,4 +1,4 @@
-"""Windows over one or several series: pairs of the recent past and a value to come, in three parts."""
+"""Windows over one or several series: pairs of past values and a future value, in three parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,15 +21,15 @@ from tacit.errors import InputError, did_you_mean, require, require_int
 
 @dataclass(frozen=True, eq=False)
 class SeriesPairs:
-    """Pairs made from a series, with all that is needed to read them.
+    """Pairs made from a series, and what is needed to interpret them.
 
     ``inputs`` have shape (pair, node, window * num_features), the lags one after another: column
     ``lag * num_features + feature``, lag 0 the oldest. Features are named in ``scaling.feature_names``.
 
     ``used``        the series that the pairs come from: those given, without the ones that were too short
-    ``train_ends``  for each series of ``used``, its rows up to the last training target: scaling saw these
-    ``levelled``    where each series has a level of its own: the test pairs, levels taken over all rows. The fit test
-                    is on these, so that the error of a level from few rows does not count as misfit
+    ``train_ends``  for each series of ``used``, the number of rows up to its last training target, used for scaling
+    ``levelled``    if each series has its own level: the test pairs with levels over all rows. The fit test uses these,
+                    so that the error of a level from few rows does not count as misfit
     ``notes``       what was left out, and how several series were split
     """
 
@@ -47,17 +47,17 @@ class SeriesPairs:
 
     @property
     def series_names(self) -> tuple[str, ...]:
-        """Names of the series that ``Pairs.series`` counts; none for one series without a name."""
+        """Names of the series in the order of ``Pairs.series``; empty for one series without a name."""
         return self.used.series_names
 
     @property
     def num_features(self) -> int:
-        """Features of a node at one step."""
+        """Number of features of a node at one step."""
         return self.scaling.num_features
 
     @property
     def out_channels(self) -> int:
-        """Variables that are predicted."""
+        """Number of predicted variables."""
         return self.scaling.out_channels
 
     @property
@@ -73,10 +73,10 @@ class SeriesPairs:
 
 @dataclass(frozen=True)
 class NewPairs:
-    """Pairs made from new data, and when their targets are (numbers of the pairs, where there are no times).
+    """Pairs made from new data, and the times of their targets (numbers of the pairs if there are no times).
 
-    ``actual`` are the targets in their units as they were given, NaN where one is not known. ``series`` is the name of
-    the series of each pair, where series have names; ``notes`` say what was left out.
+    ``actual`` are the targets in the units of the data, NaN if one is not known. ``series`` is the name of the series
+    of each pair, if series have names; ``notes`` list what was left out.
     """
 
     pairs: Pairs
@@ -88,17 +88,17 @@ class NewPairs:
 
 @dataclass(frozen=True)
 class Windows:
-    r"""Pairs $(x_t, y_{t+h})$: ``window`` rows that end at row $t$, and the row ``horizon`` $= h$ steps after.
+    r"""Pairs $(x_t, y_{t+h})$: ``window`` rows that end at row $t$, and the row ``horizon`` $= h$ steps later.
 
-    No window reaches from one series into another; a series with too few rows for one is left out, and a note says so.
-    The pairs of one series, in their order, are cut into the first ``fractions[0]`` for training, the next
-    ``fractions[1]`` for validation and the rest for test. Several series are split by whole series if there are at
-    least five, and otherwise each is cut like one; see :mod:`tacit.data.series_split`. Every target belongs to one part
-    only; a window of a later part may look back into rows of an earlier one, as it will when it is used. Scaling uses
-    the rows of each series up to its last training target. A pair without any observed target is left out.
+    No window crosses from one series into another; a series that is too short for a window is left out with a note. The
+    pairs of one series are split in time order: the first ``fractions[0]`` for training, the next ``fractions[1]`` for
+    validation and the rest for the test. Five or more series are split by whole series, fewer are each split in time
+    order; see :mod:`tacit.data.series_split`. Every target belongs to one part only; a window of a later part may
+    contain rows of an earlier part, as in use. Scaling uses the rows of each series up to its last training target. A
+    pair without any observed target is left out.
 
-    Where a series has a condition, only targets in rows where it holds count, in all parts; windows before them reach
-    back into other rows. Scaling then uses the rows that are in a training pair, as inputs or as targets.
+    If a series has a condition, only targets in rows that meet it are used, in all parts; their windows may contain
+    other rows. Scaling then uses the rows that are in a training pair, as inputs or as targets.
 
     >>> series = Series(np.arange(20.0).reshape(20, 1, 1), nodes=("a",))
     >>> made = Windows(window=3, horizon=2, fractions=(0.5, 0.25)).prepare(series)
@@ -133,9 +133,9 @@ class Windows:
     ) -> SeriesPairs:
         """Return the three parts of pairs; ``targets`` names the variables to predict, all unless given.
 
-        ``by`` says which units several series have: one mean and deviation for all, or a ``"level"`` or both of each
-        ``"series"``, cut in time order then, as with ``cut_series``. Some nodes are measured ``from_zero`` and not
-        from their mean. With a ``generator``, series that are split as a whole go to the parts at random.
+        ``by`` is the scaling of several series: one mean and deviation for ``"all"``, a ``"level"`` for each, or both
+        for each ``"series"``. In the last two cases, and with ``cut_series``, each series is split in time order. Nodes
+        in ``from_zero`` are not centred. With a ``generator``, whole series are assigned to the parts at random.
         """
         given = _as_one(series)
         chosen = _chosen(given.channels, targets)
@@ -152,7 +152,7 @@ class Windows:
         scaling = Scaling.measured(used, scaled_rows, chosen, by, from_zero)
         unseen = unseen_levels(used, scaled_rows)
         if unseen:
-            notes += (f"covariates never seen in the training part, so without effect: {', '.join(unseen)}",)
+            notes += (f"levels that do not occur in the training part have no effect: {', '.join(unseen)}",)
         pairs = self.pairs(used, scaling, rows - self.horizon)
         if pairs.observed is not None and bool(pairs.observed.all()):
             pairs = replace(pairs, observed=None)
@@ -178,8 +178,8 @@ class Windows:
     def apply(self, series: Series | Sequence[Series], scaling: Scaling) -> NewPairs:
         """Return a pair for every window of new data, oldest first; targets that are not known yet are missing.
 
-        Times to come follow the calendar (months, weekdays) where those of the series do, and otherwise go on in steps
-        of the last one; see :mod:`tacit.data.coming_times`.
+        Future times follow the calendar (months, weekdays) if those of the series do, and otherwise continue in steps
+        of the last size; see :mod:`tacit.data.coming_times`.
         """
         used, notes = self._usable(_as_one(series), ahead=0)
         notes += scaling.new_series_note(used)
@@ -193,7 +193,7 @@ class Windows:
         return NewPairs(self.pairs(used, scaling, last), self._target_times(used)[last], actual, names, notes)
 
     def target_rows(self, series: Series, targets: tuple[str, ...]) -> PerPair:
-        """Return the row of every target that counts: with a window before it, in the season, known for some node."""
+        """Return the row of every target with a window before it that meets the condition and has a known value."""
         rows = _window_ends(series, self.window, self.horizon) + self.horizon
         chosen = [series.channels.index(name) for name in targets]
         rows = rows[chosen_rows(series)[rows]] if series.where is not None else rows
@@ -207,7 +207,7 @@ class Windows:
             [scaling.features(part, number).astype(np.float32) for number, part in enumerate(parts)]
         )
         inputs = np.empty((len(last), features.shape[1], self.window, features.shape[2]), dtype=np.float32)
-        for lag in range(self.window):  # one copy of the rows per lag, and no more memory than the result
+        for lag in range(self.window):  # one copy of the rows per lag: no memory beyond the result
             inputs[:, :, lag] = features[last - (self.window - 1 - lag)]
         ahead = [
             self._shifted(scaling.scaled(part, number)[:, :, : scaling.out_channels]).astype(np.float32)
@@ -225,7 +225,7 @@ class Windows:
         return replace(pairs, units=scaling.units)
 
     def _usable(self, series: Series, ahead: int, targets: tuple[str, ...] = ()) -> tuple[Series, tuple[str, ...]]:
-        """Return the series that have a window (and a known target), and a note on the others."""
+        """Return the series with a window (and a known target), and a note on the others."""
         need, wish = self.window + ahead, f"a window of {self.window}" + (f" and a horizon of {ahead}" if ahead else "")
         if not series.lengths:
             require(
@@ -237,8 +237,8 @@ class Windows:
         long = np.array(series.lengths) >= need
         require(
             bool(long.any()),
-            f"a series must have at least {need} rows for {wish}, but none of {series.num_series} has, the longest "
-            f"{max(series.lengths)}; pass longer series, or a shorter window",
+            f"a series must have at least {need} rows for {wish}, got at most {max(series.lengths)} in "
+            f"{series.num_series} series; pass longer series, or a shorter window",
         )
         fits = long
         if ahead:
@@ -256,27 +256,27 @@ class Windows:
         return series.selected(np.flatnonzero(fits).tolist()), (note,)
 
     def _season_notes(self, series: Series, targets: tuple[str, ...]) -> tuple[str, ...]:
-        """Say how many of the targets are in the season."""
+        """Return a note on how many targets meet the condition."""
         if series.where is None:
             return ()
         require_some(series, chosen_rows(series), "rows")
         everywhere = len(self.target_rows(replace(series, where=None), targets))
         count = len(self.target_rows(series, targets))
-        return (f"where {series.where.text}: {count:,} of {everywhere:,} targets are in the season",)
+        return (f"where {series.where.text}: {count:,} of {everywhere:,} targets are used",)
 
     def _in_season(self, series: Series, last: PerPair) -> tuple[Int[np.ndarray, " chosen"], tuple[str, ...]]:
-        """Return the windows of new data whose targets are in the season, and what there is to say."""
+        """Return the windows of new data whose targets meet the condition, and notes."""
         if series.where is None:
             return last, ()
         inside = chosen_targets(series, self.horizon)[last]
         require_some(series, inside, "targets of windows")
-        note = f"where {series.where.text}: {inside.sum():,} of {len(last):,} windows have a target in the season"
+        note = f"where {series.where.text}: {inside.sum():,} of {len(last):,} windows are used"
         return last[inside], (note,) if known_ahead(series) else (note, UNKNOWN_AHEAD)
 
     def _scaled_rows(
         self, series: Series, train: PerPair, train_ends: Int[np.ndarray, " series"]
     ) -> Bool[np.ndarray, " time"]:
-        """Return the rows that scaling is measured on."""
+        """Return the rows that scaling uses."""
         row_of_series = np.arange(len(series)) - series.starts[series.series_of_row]
         if series.where is None:
             before_end: Bool[np.ndarray, " time"] = row_of_series < train_ends[series.series_of_row]
@@ -288,7 +288,7 @@ class Windows:
         return rows
 
     def _target_times(self, series: Series) -> Times:
-        """Return for every row the time ``horizon`` steps later, beyond the end of a series too."""
+        """Return the time ``horizon`` steps after every row, also after the end of a series."""
         each = [part.row_times for part in series.parts]
         later = [extended_times(times, self.horizon)[self.horizon :] for times in each]
         return np.concatenate(later)
@@ -303,7 +303,7 @@ class Windows:
         )
 
     def _shifted(self, values: Values) -> Values:
-        """Return for every row the one ``horizon`` later, NaN where there is none yet."""
+        """Return the values ``horizon`` steps after every row, NaN if there are none."""
         later = np.full_like(values, np.nan)
         later[: -self.horizon] = values[self.horizon :]
         return later
@@ -321,7 +321,7 @@ def _window_ends(series: Series, window: int, ahead: int) -> PerPair:
 
 
 def _places(chosen: Bool[np.ndarray, " pair"]) -> slice | Int[np.ndarray, " chosen"]:
-    """Return where the chosen ones are, as a slice if they are neighbours: it takes no memory."""
+    """Return the positions of the chosen pairs, as a slice if they are consecutive, to save memory."""
     places = np.flatnonzero(chosen)
     return slice(int(places[0]), int(places[-1]) + 1) if places[-1] - places[0] + 1 == len(places) else places
 

@@ -1,4 +1,4 @@
-"""Columns of yes and no, or of true and false, as 1 and 0."""
+"""Conversion of columns with yes and no, or true and false, to 1 and 0."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,9 @@ WORDS = ({"yes": 1.0, "no": 0.0}, {"true": 1.0, "false": 0.0})
 
 
 def with_yes_no(table: "Table", columns: Sequence[str]) -> "Table":
-    """Return the table with 1 and 0 in those of the columns that hold nothing but two such words and empty cells.
+    """Return the table with 1 and 0 in the columns that contain only two such words and empty cells.
 
-    Which columns were changed is in its notes.
+    The notes of the table list the changed columns.
 
     >>> import pandas as pd
     >>> from tacit.data.cells import Table

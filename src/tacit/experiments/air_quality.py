@@ -1,7 +1,7 @@
-"""Air quality: which stations help to forecast which, beside every control that could explain the gain.
+"""Air quality: a learned graph of stations, compared with controls that could explain its gain.
 
-A recurrent unit per station, one graph layer, noise whose size depends on the input. The models differ only in the
-graph: none, every edge, the nearest stations, random edges with one fixed probability, and learned edges.
+All models have a recurrent unit per station, one graph layer and noise whose size depends on the input. They differ
+only in the graph: none, every edge, the nearest stations, random edges with a fixed probability, and learned edges.
 """
 
 import statistics
@@ -28,7 +28,7 @@ MOST_SEEDS = 3
 NEAREST, RANDOM_PROB, START = 5, 0.07, (0.05, 0.15)
 NUM_GRAPHS = 16
 SETTINGS = FitSettings(epochs=30, batch_size=64, schedule=CosineDecay(0.05), predictor_learning_rate=0.003, patience=6)
-FIRST_YEAR = 24 * 365  # rows of the stations that ship with the package: as many as those of the paper's set have
+FIRST_YEAR = 24 * 365  # rows of the stations included in the package: as many as in the data set of the paper
 GRAPHS = {
     "none": "GRU, no graph",
     "full": "GRU, full graph",
@@ -73,7 +73,7 @@ def _table(records: Records, hours: int) -> Table:
     runs: dict[str, list[Values]] = {}
     for kind, title in GRAPHS.items():
         values = records[f"{kind}-{hours}h"]
-        if values["runs"]:  # none where stations have no coordinates
+        if values["runs"]:  # empty if stations have no coordinates
             runs[kind] = values["runs"]
             agreement = f"{min(values['agreement']):.2f}" if values["agreement"] else "–"
             coverage = mean_and_deviation([run["coverage_0.8"] for run in values["runs"]], 2)
@@ -89,7 +89,7 @@ def _table(records: Records, hours: int) -> Table:
 
 
 def _claims(runs: dict[str, list[Values]]) -> list[str]:
-    """Return what the figures show about the learned graph, no more."""
+    """Return the comparisons of the learned graph with the controls, as sentences."""
     mean = {kind: statistics.mean(run["crps"] for run in found) for kind, found in runs.items()}
     rest = [kind for kind in runs if kind != "learned"]
     parts = [f"{GRAPHS[kind]} {mean['learned'] / mean[kind] - 1:+.1%}" for kind in rest]
@@ -110,7 +110,7 @@ def _cells(runs: list[Values]) -> list[str]:
 
 
 def stations(options: Options) -> Series:
-    """Return the paper's 36 stations, if --data says where they are, else a year of the twelve that ship."""
+    """Return the 36 stations of the paper if --data is given, otherwise a year of the twelve included stations."""
     if options.data is not None:
         return read_aqi36(options.data)
     air = load_beijing_air()

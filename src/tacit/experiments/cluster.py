@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster: reach it, check that its workers can do the work, and report every failure."""
+"""Tasks on a Dask cluster: connect, check that its workers can run them, and report every failure."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,17 +14,17 @@ from tacit.experiments.study import Options, Study
 from tacit.experiments.task_record import Outcomes, RunTasks, try_task
 from tacit.records import versions
 
-CONNECT_SECONDS, WORKERS_SECONDS = 6, 4  # together less than anyone waits for an answer
+CONNECT_SECONDS, WORKERS_SECONDS = 6, 4  # time limits
 SCHEMES = ("tcp", "tls")
 LOST = "the Dask cluster lost a task ({}); finished tasks are kept; start the command again to resume"
-SAME = ("tacit", "torch")  # what a worker needs in the caller's version, for the same results
+SAME = ("tacit", "torch")  # packages that must have the same version on a worker, for the same results
 
 
 @contextmanager
 def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTasks]]:
-    """Connect to the cluster at ``address``; yield how many tasks it takes at a time, and what runs them there.
+    """Connect to the cluster at ``address``; yield the number of parallel tasks, and a function that runs tasks there.
 
-    Raise :class:`InputError` if there is no such cluster, or one of its workers lacks what ``options`` need.
+    Raise :class:`InputError` if there is no such cluster, or if one of its workers cannot run these ``options``.
     """
     _require_address(address)
     with _connected(address) as client:
@@ -52,7 +52,7 @@ def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTask
 
 
 def _connected(address: str) -> Client:
-    """Return a client; beside the main thread, since one that meets a server of another kind never comes back."""
+    """Return a client, created in another thread: it would block forever if the server is not a Dask scheduler."""
     found: list[Client | Exception] = []
 
     def connect() -> None:
@@ -66,7 +66,7 @@ def _connected(address: str) -> Client:
     attempt.join(CONNECT_SECONDS + 1)
     if found and isinstance(found[0], Client):
         return found[0]
-    why = f" ({found[0]})" if found and not isinstance(found[0], OSError) else ""  # OSError: nobody there in time
+    why = f" ({found[0]})" if found and not isinstance(found[0], OSError) else ""  # OSError: no answer in time
     raise InputError(
         f"scheduler must be a running Dask scheduler, got {address}, which did not answer within {CONNECT_SECONDS} "
         f"s{why}; start one there with 'dask scheduler', or correct the address"
@@ -77,7 +77,7 @@ def _require_address(address: str) -> None:
     try:
         parts = urlsplit(address)
         whole = parts.scheme in SCHEMES and bool(parts.hostname) and bool(parts.port) and not parts.path
-    except ValueError:  # a port that is no number, or too high
+    except ValueError:  # a port that is not a number, or too high
         whole = False
     if not whole:
         raise InputError(
@@ -86,7 +86,7 @@ def _require_address(address: str) -> None:
 
 
 def _require_able(client: Client, options: Options) -> None:
-    """Ask every worker before any work: a task that fails an hour later is no answer."""
+    """Check every worker before any task starts, so that a task does not fail an hour later."""
     needed = {name: versions()[name] for name in SAME}
     for worker, found in client.run(_what_fails_here, needed, options, on_error="return").items():
         if isinstance(found, BaseException):
@@ -96,7 +96,7 @@ def _require_able(client: Client, options: Options) -> None:
 
 
 def _what_fails_here(needed: dict[str, str], options: Options) -> str | None:
-    """Return in words what this process lacks for the work."""
+    """Return a description of what this process lacks, or None."""
     for name, version in needed.items():
         if versions()[name] != version:
             return f"{name} {version} as here, got {versions()[name]}"

@@ -20,11 +20,11 @@ class Counterexample(Study):
     title = "One edge with theta* = 0.75, f(x, 1) = 1 > f(x, 0) = 0: each loss as a function of theta, by enumeration."
 
     def tasks(self) -> list[Task]:
-        """A sum over two graphs."""
+        """Return one task: a sum over two graphs."""
         return [Task("curves", _work)]
 
     def tables(self, records: Records) -> list[Table]:
-        """Where each loss is least."""
+        """Return the minimum of each loss."""
         rows = []
         for name, curve in records["curves"]["curves"].items():
             least = min(curve)
@@ -34,7 +34,7 @@ class Counterexample(Study):
         return [Table("Least loss", ["loss", "paper", "least at"], rows)]
 
     def figures(self, records: Records) -> dict[str, Figure]:
-        """The curves, each less its least value."""
+        """Return the curves, each minus its minimum."""
         figure = Figure(figsize=(4.4, 3.0), layout="constrained")
         axis = figure.subplots()
         for (name, curve), colour in zip(records["curves"]["curves"].items(), COLOURS, strict=False):

@@ -1,4 +1,4 @@
-"""The main job: the paper's system, learned with psi known and with psi learned, and scored against the truth."""
+"""``tacit demo``: learn the system of the paper with psi known and psi learned, and compare with the truth."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ from tacit.training import FitResult, fit
 
 @dataclass(frozen=True)
 class Demo:
-    """What the job made: the runs by name, where they are, and whether all of it was done."""
+    """The result of the demo: the runs by name, their directory, and whether it is complete."""
 
     runs: dict[str, Run]
     directory: Path
@@ -101,7 +101,7 @@ def _run(
                 )
                 runs[name] = read_run(directory / name)
             interrupted = result.interrupted or bool(held)
-    except KeyboardInterrupt:  # between two fits: what is finished is kept
+    except KeyboardInterrupt:  # between two fits: finished runs are kept
         if not runs:
             raise
         interrupted = True
@@ -155,15 +155,15 @@ def _optimal(system: CommunitySystem, config: DemoConfig, pairs: Split, seed: in
         "validation_loss": validation["distribution_loss"],
         **predictive_metrics(truth, pairs.test, truth.loss, generator=generator),
     }
-    if truth.prior is not None:  # the loss to be minimised is another one then
+    if truth.prior is not None:  # then the minimised loss is another one
         del optimal["validation_loss"]
-    if not getattr(truth.loss, "proper", False):  # the truth is not where such a loss is least
+    if not getattr(truth.loss, "proper", False):  # the truth does not minimise such a loss
         optimal = {name: value for name, value in optimal.items() if not name.endswith("_loss")}
     return optimal
 
 
 def _paper(config: DemoConfig) -> dict[str, float]:
-    """Return the paper's row for the loss; it speaks of this system alone. Our default stands beside its best."""
+    """Return the row of the paper for the loss, if the system is that of the paper; the best row for the default."""
     if config.system != SystemConfig():
         return {}
     row = LOSS_TABLE["mmd" if config.model.loss == "energy" and config.model.scope == "node" else config.model.loss]

@@ -1,4 +1,4 @@
-"""A predictor that is not of the system's family: stacks of graph convolutions, trained together with theta."""
+"""Predictors of another family than the system: stacks of graph convolutions, trained together with theta."""
 
 import torch
 from matplotlib.figure import Figure
@@ -27,8 +27,8 @@ PAPER = {
     (4, 8, 8, 4, 1): True,
 }
 MODEL = ModelConfig(loss="energy", scope="joint", num_graphs=16, share_graphs=True)
-# No floor under the probabilities: with it the good runs of most stacks ended farther off (0.035 to 0.047 off the
-# diagonal instead of 0.030 to 0.043, 8 runs each on an H200).
+# No lower limit of the probabilities: with one, the errors of the good runs of most stacks were larger (0.035 to 0.047
+# off the diagonal instead of 0.030 to 0.043, 8 runs each on an H200).
 SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.05), predictor_learning_rate=0.01, min_draws_per_edge=0.0)
 CONVERGED_MSE, CONVERGED_ERROR = 0.19, 0.11
 

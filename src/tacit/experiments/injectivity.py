@@ -1,4 +1,4 @@
-"""How often does x make A -> sigma(A x) injective? Every row a in {0, 1}^N against the lemma's hyperplanes."""
+"""How often A -> sigma(A x) is injective for random x: all rows a in {0, 1}^N, compared with the lemma."""
 
 import itertools
 
@@ -44,14 +44,14 @@ class Injectivity(Study):
 
 
 def injective(inputs: torch.Tensor) -> torch.Tensor:
-    """For each x: do all rows a in {0, 1}^N give different a x? (All rows of A read the same x, so one row decides.)"""
+    """Return for each x whether all rows a in {0, 1}^N give different a x; all rows of A share x, so one decides."""
     rows = torch.tensor(list(itertools.product((0.0, 1.0), repeat=inputs.shape[1])), dtype=inputs.dtype)
     ordered = (inputs @ rows.T).sort(1).values
     return (ordered.diff(dim=1) > 1e-9).all(1)
 
 
 def off_all_hyperplanes(inputs: torch.Tensor) -> torch.Tensor:
-    """For each x: is no delta in {-1, 0, 1}^N other than 0 orthogonal to it?"""
+    """Return for each x whether no delta in {-1, 0, 1}^N other than 0 is orthogonal to it."""
     deltas = torch.tensor(list(itertools.product((-1.0, 0.0, 1.0), repeat=inputs.shape[1])), dtype=inputs.dtype)
     deltas = deltas[deltas.abs().sum(1) > 0]
     return ((inputs @ deltas.T).abs() > 1e-9).all(1)

@@ -10,10 +10,10 @@ from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import CosineDecay, FitSettings
 
 COMMUNITIES, QUICK_COMMUNITIES = 20, 5
-MOST_RUNS = 1  # of the size that takes minutes on two cores
+MOST_RUNS = 1  # because a run takes minutes on two cores
 MODEL = ModelConfig(loss="mmd", num_graphs=32, share_graphs=True)
-# No floor under the probabilities: of 120 sources each at 0.02 a node would read two too many while steps are large. On
-# an H200 (one run each) the error was 0.00230 with it and 0.00186 without.
+# No lower limit of the probabilities: with 120 sources at 0.02 each, a node would have two extra sources on average. On
+# an H200 (one run each) the error was 0.00230 with a limit and 0.00186 without.
 SETTINGS = FitSettings(epochs=5, schedule=CosineDecay(0.1), min_draws_per_edge=0.0)
 
 

@@ -1,4 +1,4 @@
-"""The edge probabilities that one training learns, entry by entry."""
+"""The learned edge probabilities of one training, entry by entry."""
 
 from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""The paper's main table: eight losses, what each does to the edge probabilities and to the predictions."""
+"""The main table of the paper: eight losses, and their errors of edge probabilities and predictions."""
 
 import warnings
 from typing import Any
@@ -48,7 +48,7 @@ class Losses(Study):
         return [Task(f"{psi}-{row}", _row(row, psi)) for psi in ("learned", "known") for row in (*PAPER, "ours")]
 
     def tables(self, records: Records) -> list[Table]:
-        """One for each kind of psi; the paper's values stand beside the first."""
+        """One for each kind of psi; the first includes the values of the paper."""
         titles = {"learned": "psi trained, as the paper's appendix says", "known": "psi frozen at the truth"}
         names = (*PAPER, "ours")
         return [_table(title, {name: records[f"{psi}-{name}"] for name in names}, psi) for psi, title in titles.items()]
@@ -90,7 +90,7 @@ def elbo_grid(truth: torch.Tensor) -> dict[str, ModelConfig]:
 def _best_elbo(
     system: CommunitySystem, pairs: Any, psi: str, options: Options, listener: Listener
 ) -> tuple[str, ModelConfig, Values]:
-    """Return the setting with the lowest validation loss, by one initialisation of each, and what was found of all."""
+    """Return the setting with the lowest validation loss, from one initialisation of each, and the results of all."""
     grid, losses, seconds = elbo_grid(system.true_edge_probs), {}, 0.0
     for name, config in grid.items():
         listener.stage(f"losses, elbo, {name}: training")
@@ -140,15 +140,15 @@ def p_value(first: list[float], second: list[float]) -> float | None:
         return None
     if len(set(first)) == 1 and len(set(second)) == 1:
         return float(first[0] == second[0])
-    from scipy.stats import ttest_ind  # half a second to import, for this alone
+    from scipy.stats import ttest_ind  # imported here because it takes half a second
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # rows whose runs are all but equal
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows whose runs are almost equal
         return float(ttest_ind(first, second, equal_var=False).pvalue)
 
 
 def _notes(rows: dict[str, Values], psi: str) -> list[str]:
-    """Return what the table says about the paper's claims, as numbers, and why some numbers differ from the paper's."""
+    """Return notes on the claims of the paper, and on numbers that differ from the paper."""
     errors = {name: column(values, "edge_prob_mae") for name, values in rows.items()}
     rivals = [name for name in PAPER if name.startswith("literature") or name == "elbo"]
     against = [p_value(errors[rival], errors[ours]) for rival in rivals for ours in ("mmd", "energy")]

@@ -22,7 +22,7 @@ STAYS_RIGHT = 0.012  # a third more than MMD's error on the right distribution i
 
 
 def masks() -> dict[str, torch.Tensor]:
-    """Return the sets of entries that the claims are about."""
+    """Return the sets of entries to which the claims refer."""
     truth = community_edge_probs() > 0
     node = torch.arange(len(truth))
     touched = torch.isin(node, torch.tensor(TOUCHED))

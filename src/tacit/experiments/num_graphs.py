@@ -1,4 +1,4 @@
-"""How many graphs per pair? Final losses and errors for 2 to 64."""
+"""The effect of the number of graphs per pair: final losses and errors for 2 to 64 graphs."""
 
 from tacit.config import ModelConfig
 from tacit.experiments.replication import (

@@ -1,4 +1,4 @@
-"""How wrong may psi be? Edge probabilities learned with a predictor that is fixed at a perturbed truth."""
+"""The effect of errors in psi: edge probabilities learned with a predictor that is fixed at a perturbed truth."""
 
 import torch
 from matplotlib.figure import Figure
@@ -34,11 +34,11 @@ class Perturbed(Study):
     title = "psi fixed at (1 + delta) psi*, delta uniform up to a largest perturbation, a new one for each run."
 
     def tasks(self) -> list[Task]:
-        """One per size of the perturbation; the runs are replicas with a psi of their own."""
+        """One per size of the perturbation; the runs are replicas, each with its own psi."""
         return [Task(f"up-to-{size}", _work(size)) for size in PAPER]
 
     def tables(self, records: Records) -> list[Table]:
-        """The paper's table with ours beside it."""
+        """The table of the paper with the values of tacit."""
         rows = []
         for size, ((error, error_sd), (largest, largest_sd)) in PAPER.items():
             values = records[f"up-to-{size}"]
@@ -53,7 +53,7 @@ class Perturbed(Study):
         return [Table("Perturbed psi", [*columns, "runs", "within two deviations, or better"], rows, notes)]
 
     def figures(self, records: Records) -> dict[str, Figure]:
-        """Learned probabilities and errors of the first run: each run has a psi of its own, so none is to be kept."""
+        """Learned probabilities and errors of the first run; each run has its own psi, so no run is the best."""
         rows = {f"up to {size}": records[f"up-to-{size}"]["first_edge_probs"] for size in PAPER}
         return {"heatmaps": heatmap_pair(rows, community_edge_probs())}
 

@@ -1,4 +1,4 @@
-"""Numbers of the paper that more than one study needs, and what is known of why ours differ."""
+"""Numbers of the paper that several studies use, and explanations of differences."""
 
 OPTIMAL_NOTE = (
     "point errors: the paper's optimal values (0.158, 0.267) lie 2% above ours, which take mean and median of 1,000 "

@@ -1,4 +1,4 @@
-"""The paper's tables and figures by the name that ``tacit reproduce`` calls them."""
+"""The studies of ``tacit reproduce`` by name."""
 
 from tacit.experiments.air_quality import AirQuality
 from tacit.experiments.counterexample import Counterexample

@@ -1,4 +1,4 @@
-"""The paper's system trained from several initialisations at once, and how each of them ended."""
+"""Training of the system of the paper from several initialisations at once, and the result of each."""
 
 import statistics
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Monitor, StepDecay, Trace, fit
 
 NUM_PAIRS, QUICK_PAIRS = 35_000, 7_000
-# The paper's appendix on the experimental set-up: 0.05, from the sixth epoch 0.01. Ten epochs, as its figures show; the
-# last step counts, with no averaging.
+# The paper's appendix on the experimental set-up: 0.05, from the sixth epoch 0.01. Ten epochs, as in its figures; the
+# result is the last step, without averaging.
 PAPER_SETTINGS = FitSettings(epochs=10, schedule=StepDecay(0.05, 0.01, 5), average_fraction=0.0, min_draws_per_edge=0.0)
 QUICK_EPOCHS = 4
-# The paper leaves the number of graphs open; with 32 shared by the batch an edge died in one of five runs.
+# The paper does not give the number of graphs; with 32 shared by the batch, an edge was lost in one of five runs.
 PAPER_MODEL = ModelConfig(loss="mmd", scope="joint", baseline="paper", num_graphs=64, share_graphs=True)
-# Ours: the package's defaults, node scope and the receptive field, with a decaying step.
+# The defaults of tacit: node scope, receptive field, decaying step size.
 OUR_MODEL, OUR_SETTINGS = ModelConfig(num_graphs=16), FitSettings(epochs=10, schedule=CosineDecay(0.1))
-# A run is in the good basin when its validation loss is this near to the best one's, as a part of it. Good runs differ
-# by 2% of the loss at most, the best bad one from them by 12% and more.
+# A run is in the good basin if its validation loss is within this fraction of the lowest one. Good runs differ by at
+# most 2% of the loss; the best bad run differs from them by 12% or more.
 BASIN = 0.05
 
 
@@ -37,7 +37,7 @@ def paper_pairs(options: Options, system: CommunitySystem | None = None) -> Spli
 
 
 def shortened(settings: FitSettings, options: Options) -> FitSettings:
-    """Return the settings, with fewer epochs when it has to be quick."""
+    """Return the settings, with fewer epochs for ``--quick``."""
     if not options.quick or settings.epochs <= QUICK_EPOCHS:
         return settings
     values = {**vars(settings), "epochs": QUICK_EPOCHS}
@@ -87,13 +87,13 @@ def train(
         shortened(settings, options),
         seeds=list(range(options.seeds)) if seeds is None else seeds,
         constants=constants,
-        # on a GPU, replayed, it takes a second or two: less than compiling
+        # on a GPU, a CUDA graph takes a second or two: less than compiling
         compile=compile and options.torch_device.type == "cpu",
         monitor=monitor or (lambda edge_probs, _: errors(edge_probs)),
         trace=None if trace_every is None else Trace(trace_every, lambda edge_probs, _: errors(edge_probs)),
         on_progress=listener.step,
     )
-    if result.interrupted:  # half a training is no record: the next start does it again
+    if result.interrupted:  # an interrupted training has no record and is repeated next time
         raise KeyboardInterrupt
     return result
 
@@ -106,9 +106,9 @@ def describe(
     constants: dict[str, Tensor] | None = None,
     loss: Loss | None = None,
 ) -> Values:
-    """Return how every run ended and the edge probabilities of the one that validation would keep.
+    """Return the result of every run, and the edge probabilities of the run with the lowest validation loss.
 
-    ``loss`` is what is reported as the distribution loss, if not the one trained on.
+    ``loss`` is reported as the distribution loss instead of the training loss.
     """
     model, runs = result.model, []
     best = {name: value.clone() for name, value in model.state_dict().items()}
@@ -134,7 +134,7 @@ def describe(
 
 
 def put(model: LatentGraphModel, stack: dict[str, Tensor], replica: int) -> None:
-    """Give the model the values of one replica."""
+    """Load the values of one replica into the model."""
     model.load_state_dict({name: value[replica] for name, value in stack.items()}, strict=False)
 
 
@@ -144,7 +144,7 @@ def rounded(matrix: Tensor) -> list[list[float]]:
 
 
 def good_runs(values: Values) -> list[int]:
-    """Return the runs whose validation loss is near the best one's; if all are bad, those near the best of them."""
+    """Return the runs whose validation loss is near the lowest one."""
     losses = [run["validation_loss"] for run in values["runs"]]
     best = min(losses)
     return [number for number, loss in enumerate(losses) if loss - best <= BASIN * abs(best)]
@@ -157,7 +157,7 @@ def column(values: Values, key: str, *, good: bool = True) -> list[float]:
 
 
 def mean_and_deviation(numbers: Sequence[float], digits: int = 4) -> str:
-    """Return "mean ± deviation"; one number alone has no deviation.
+    """Return "mean ± deviation", or the number itself if there is only one.
 
     >>> mean_and_deviation([0.1, 0.3], 2), mean_and_deviation([0.1], 2)
     ('0.20 ± 0.14', '0.10')
@@ -169,6 +169,6 @@ def mean_and_deviation(numbers: Sequence[float], digits: int = 4) -> str:
 
 
 def quick_note(records: Sequence[Values]) -> list[str]:
-    """Return a remark for tables whose runs were cut short."""
+    """Return a note for tables whose runs were shortened."""
     quick = any(values.get("options", {}).get("quick") for values in records)
     return ["cut short (--quick): fewer pairs and epochs than the paper, not comparable with it"] if quick else []

@@ -1,4 +1,4 @@
-"""Run the tasks of a study, each once: what has a record is not done again; pages are drawn from the records alone."""
+"""Run the tasks of a study; tasks with a record are not repeated, and pages are drawn from the records only."""
 
 import json
 import os
@@ -32,17 +32,17 @@ def run_studies(
     scheduler: str | None = None,
     listener: Listener | None = None,
 ) -> list[Path]:
-    """Do what is not done yet of the studies, draw them, and return their pages; this is ``tacit reproduce``.
+    """Run the unfinished tasks of the studies, draw the studies, and return their pages (``tacit reproduce``).
 
-    Tasks run in this process, in ``jobs`` processes, or on the workers of the Dask cluster whose scheduler listens at
-    an address like ``tcp://host:8786``. Records are written here, each as its task finishes, and the numbers in them
-    do not depend on where that was. What cannot start is refused before anything is written.
+    Tasks run in this process, in ``jobs`` processes, or on the workers of a Dask cluster whose scheduler has an address
+    like ``tcp://host:8786``. This process writes each record when its task finishes; the numbers do not depend on where
+    the task ran. Studies that cannot start are refused before anything is written.
     """
     listener = listener or Listener()
     if scheduler is not None:
         listener.stage(f"asking the workers of {scheduler}")
         if options.data is not None:
-            options = replace(options, data=str(Path(options.data).resolve()))  # a worker starts in another folder
+            options = replace(options, data=str(Path(options.data).resolve()))  # a worker runs in another folder
     with workers(options, jobs, scheduler) as pool:
         require_startable(studies, directory, options)
         with _usable(directory):
@@ -50,11 +50,11 @@ def run_studies(
 
 
 def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
-    """Run a study while no other process runs the same one there."""
+    """Run a study with a lock, so that no other process runs it in the same directory."""
     there = directory / study.name
     with made(there), locked(there) as lock:
         remove_leftovers(there)
-        _require_same_options(study, there, options)  # of one that was here since
+        _require_same_options(study, there, options)  # another process may have written records since
 
         def write(record: Values, task: str) -> None:
             lock.require()
@@ -74,7 +74,7 @@ def _do_tasks(
     listener: Listener,
     write: Callable[[Values, str], None],
 ) -> None:
-    """Do the tasks of a study that have no record yet, and hand each record over as it is made."""
+    """Run the tasks of a study that have no record yet, and pass each record to ``write``."""
     name, tasks = study.name, [task.name for task in study.tasks()]
     missing = [task for task in tasks if not _record_path(directory, task).exists()]
     done = len(tasks) - len(missing)
@@ -84,14 +84,14 @@ def _do_tasks(
             write(do_task(study, task, options, listener), task)
     elif missing:
         listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
-        with closing(pool.records(study, missing, options)) as records:  # Ctrl-C here ends the rest there
+        with closing(pool.records(study, missing, options)) as records:  # Ctrl-C here stops the other tasks
             for number, (task, record) in enumerate(records, done + 1):
                 write(record, task)
                 listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
 
 
 def require_startable(studies: Sequence[Study], directory: Path, options: Options) -> None:
-    """Raise :class:`InputError` before any work if a study lacks its data or would not fit the records there."""
+    """Raise :class:`InputError` before any work if a study lacks data or does not match the existing records."""
     for study in studies:
         _require_data(study, options)
         _require_same_options(study, directory / study.name, options)
@@ -99,7 +99,7 @@ def require_startable(studies: Sequence[Study], directory: Path, options: Option
 
 @contextmanager
 def _usable(directory: Path) -> Iterator[None]:
-    """Make the directory of the studies; one that cannot be made or written is refused before any work."""
+    """Make the directory of the studies; refuse one that cannot be made or written before any work."""
     with ExitStack() as stack:
         try:
             stack.enter_context(made(directory))
@@ -111,7 +111,7 @@ def _usable(directory: Path) -> Iterator[None]:
 
 
 def draw_study(study: Study, directory: Path) -> Path:
-    """Draw the tables and figures of one study from its records alone."""
+    """Draw the tables and figures of one study from its records."""
     records = read_records(directory / study.name)
     files: dict[str, bytes] = {}
     with mpl.rc_context(STYLE):
@@ -158,12 +158,12 @@ def _times(directory: Path, studies: Collection[Study]) -> list[str]:
 
 
 def _whole(study: Study, records: Records) -> bool:
-    """Are the records of all its tasks there?"""
+    """Return whether all tasks of the study have records."""
     return {task.name for task in study.tasks()} <= records.keys()
 
 
 def section(study: Study, records: Records, folder: str) -> str:
-    """Return the text of one study; ``folder`` is where its figures are, seen from the page."""
+    """Return the text of one study; ``folder`` is the path of its figures relative to the page."""
     lines = [f"## {study.name}\n\n{study.title}\n"]
     lines += [table.markdown() for table in study.tables(records)]
     lines += [f"![{name}]({folder}{name}.png)\n" for name in study.figures(records)]
@@ -190,7 +190,7 @@ def read_records(directory: Path) -> dict[str, Values]:
 
 
 def _write(record: Values, directory: Path, task: str) -> None:
-    """Write the record of a task, whole or not at all."""
+    """Write the record of a task atomically."""
     path = _record_path(directory, task)
     with made(path.parent):
         write_atomic(path, f"{json.dumps(record)}\n".encode())
@@ -201,7 +201,7 @@ def _record_path(directory: Path, task: str) -> Path:
 
 
 def _require_same_options(study: Study, directory: Path, options: Options) -> None:
-    """Records of another size are not mixed with new ones; ``directory`` is that of the study."""
+    """Refuse to mix records of other options with new ones; ``directory`` is that of the study."""
     tasks = [task.name for task in study.tasks()]
     for name, values in read_records(directory).items():
         there = values.get("options", {})
@@ -213,7 +213,7 @@ def _require_same_options(study: Study, directory: Path, options: Options) -> No
 
 
 def _require_data(study: Study, options: Options) -> None:
-    """Raise :class:`InputError` if a study needs data of the user's and has none, or a path that is not there."""
+    """Raise :class:`InputError` if a study requires data and has none, or if the path does not exist."""
     if study.needs_data and options.data is None:
         raise InputError(f"{study.name} requires {study.needs_data}, got no data; pass --data PATH")
     if options.data is not None and not (study.needs_data or study.takes_data):

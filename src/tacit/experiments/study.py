@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import torch
 from matplotlib.figure import Figure
 
-from tacit.training import Listener as Listener  # the studies say it in one breath
+from tacit.training import Listener as Listener  # imported from here by the studies
 
-Values = dict[str, Any]  # what a task found: plain numbers, texts and lists, as in a JSON file
+Values = dict[str, Any]  # results of a task: numbers, strings and lists, as in a JSON file
 Records = Mapping[str, Values]  # by name of the task
 
 
@@ -22,7 +22,7 @@ class Options:
     seeds: int = 8
     quick: bool = False
     device: str = "cpu"
-    data: str | None = None  # a folder or file of the user's, for studies on data that does not ship with the package
+    data: str | None = None  # a folder or file with data that is not included in the package
 
     @property
     def torch_device(self) -> torch.device:
@@ -30,7 +30,7 @@ class Options:
         return torch.device(self.device)
 
     def for_record(self) -> Values:
-        """Return the options as a record keeps them: of the data its name, not where it lies on this machine.
+        """Return the options for a record, with the name of the data instead of its path.
 
         >>> Options(seeds=2, data="somewhere/dream4").for_record()
         {'seeds': 2, 'quick': False, 'device': 'cpu', 'data': 'dream4'}
@@ -43,7 +43,7 @@ Work = Callable[[Options, Listener], Values]
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of a study that needs no other: its name among them, and the work."""
+    """An independent part of a study: its name and its work."""
 
     name: str
     run: Work
@@ -51,7 +51,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under columns, with remarks below."""
+    """A table of text with column names and notes."""
 
     title: str
     columns: Sequence[str]
@@ -72,12 +72,12 @@ class Study(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    needs_data: ClassVar[str | None] = None  # what --data has to name, for example "the folder of DREAM4"
-    takes_data: ClassVar[bool] = False  # it can do without --data, but uses what it names
+    needs_data: ClassVar[str | None] = None  # description of the data for --data, for example "the folder of DREAM4"
+    takes_data: ClassVar[bool] = False  # whether it uses --data if it is given
 
     @abstractmethod
     def tasks(self) -> list[Task]:
-        """Return the independent pieces of work."""
+        """Return the independent tasks."""
 
     @abstractmethod
     def tables(self, records: Records) -> list[Table]:

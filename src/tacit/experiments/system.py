@@ -1,4 +1,4 @@
-"""The paper's synthetic system: its graph, its edge probabilities, and the best that any model can do on it."""
+"""The synthetic system of the paper: its graph, its edge probabilities and its optimal scores."""
 
 import math
 import statistics
@@ -15,9 +15,9 @@ from tacit.systems import COMMUNITY_EDGES, NODES_PER_COMMUNITY, CommunitySystem,
 
 PAPER = {"point_mse": "0.158", "point_mae": "0.267", "distribution_loss": "about -0.088"}
 TITLES = {"point_mse": "optimal MSE", "point_mae": "optimal MAE", "distribution_loss": "least distribution loss"}
-# Places of the six nodes: a triangle that stands on its side of three, as the paper draws it.
+# Positions of the six nodes: a triangle with three nodes on its lower side, as in the paper.
 PLACES = ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (0.5, 0.87), (1.5, 0.87), (1.0, 1.73))
-PARTS = 10  # the pairs are cut into so many parts for a standard error
+PARTS = 10  # number of parts of the pairs, for standard errors
 
 
 class System(Study):
@@ -27,7 +27,7 @@ class System(Study):
     title = "Communities of six nodes; both directions of every edge drawn, and every self-loop, have theta* = 0.75."
 
     def tasks(self) -> list[Task]:
-        """Sampling alone: nothing is trained."""
+        """One task, which samples and trains nothing."""
         return [Task("optimal", _work)]
 
     def tables(self, records: Records) -> list[Table]:

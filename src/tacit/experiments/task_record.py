@@ -1,4 +1,4 @@
-"""One task of a study, done: its record, which whoever asked for it keeps."""
+"""Run one task of a study and return its record."""
 
 import time
 import traceback
@@ -14,7 +14,7 @@ RunTasks = Callable[[Study, Sequence[str], Options], Outcomes]
 
 
 def do_task(study: Study, task: str, options: Options, listener: Listener | None = None) -> Values:
-    """Run one task and return its record; device and versions are those of the process that does it.
+    """Run one task and return its record, with the device and versions of this process.
 
     >>> from tacit.experiments.counterexample import Counterexample
     >>> record = do_task(Counterexample(), "curves", Options(quick=True))
@@ -34,10 +34,10 @@ def do_task(study: Study, task: str, options: Options, listener: Listener | None
 
 
 def try_task(study: Study, task: str, options: Options) -> Outcome:
-    """Return the task with its record, or with the error it raised: an error is news too, and waits for its turn."""
+    """Return the task with its record, or with the error that it raised."""
     try:
         return task, do_task(study, task, options)
-    except (InputError, TrainingError, OSError) as error:  # what their one line says is enough
+    except (InputError, TrainingError, OSError) as error:  # their message is enough, without a traceback
         error.add_note(f"in task {task} of {study.name}")
         return task, error
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The paper's figure of losses during training: baseline on and off, psi known and learned, mean and one deviation."""
+"""The figure of losses during training: with and without baseline, psi known and learned, mean and deviation."""
 
 import statistics
 
@@ -35,7 +35,7 @@ SETTINGS = {
     for psi in ("known", "learned")
 } | {f"ours: energy, node, psi {psi}": ("ours", psi) for psi in ("known", "learned")}
 METRICS = {"distribution_loss": "distribution loss", "edge_prob_mae": "MAE on theta", "point_mse": "MSE on y"}
-SHOWN_PAIRS, SHOWN_GRAPHS = 500, 200  # for the curve of the MSE; the table has all test pairs and 1,000 graphs
+SHOWN_PAIRS, SHOWN_GRAPHS = 500, 200  # for the curve of the MSE; the table uses all test pairs and 1,000 graphs
 
 
 class Validation(Study):
@@ -49,7 +49,7 @@ class Validation(Study):
         return [Task("optimal", _optimal), *(Task(_slug(name), _work(*SETTINGS[name])) for name in SETTINGS)]
 
     def tables(self, records: Records) -> list[Table]:
-        """The values at the end, beside the optimal ones."""
+        """The values at the end of training, with the optimal ones."""
         optimal = records["optimal"]["optimal"]
         paper = {"distribution_loss": "about -0.088", "edge_prob_mae": "below 0.01", "point_mse": "0.158"}
         rows = [["paper", *(paper[metric] for metric in METRICS), "–", "8", "–", "–"]]
@@ -148,7 +148,7 @@ def _optimal(options: Options, listener: Listener) -> Values:
     truth = PAPER_MODEL.build(system.true_graph(), system.true_predictor()).to(options.torch_device)
     generator = generator_for(
         0, "score", options.torch_device
-    )  # the graphs that runs are scored with: their luck cancels
+    )  # the same random graphs as for the runs, so that sampling errors cancel
     with torch.no_grad():
         test = predictive_metrics(truth, pairs.test, truth.loss, generator=generator)
         validation = predictive_metrics(truth, pairs.validation, truth.loss, generator=generator, point_graphs=64)

@@ -1,4 +1,4 @@
-"""How much sooner does each baseline or estimator reach a given error on theta?"""
+"""Number of steps until each baseline or estimator reaches a given error on theta."""
 
 import statistics
 
@@ -11,7 +11,7 @@ from tacit.report import bands
 from tacit.systems import CommunitySystem
 
 ERRORS = (0.05, 0.03, 0.02)
-EVERY = 10  # steps between two looks
+EVERY = 10  # steps between two evaluations
 WAYS = {
     "no baseline": PAPER_MODEL.model_copy(update={"baseline": "none"}),
     "paper's baseline": PAPER_MODEL,
@@ -29,7 +29,7 @@ class Variance(Study):
     title = "Steps until the mean absolute error on theta falls below a value, psi known, the paper's schedule."
 
     def tasks(self) -> list[Task]:
-        """One per way of estimating the gradient."""
+        """One per gradient estimator."""
         return [Task(_slug(name), _work(config)) for name, config in WAYS.items()]
 
     def tables(self, records: Records) -> list[Table]:
@@ -41,7 +41,7 @@ class Variance(Study):
             for error in ERRORS:
                 steps = steps_to(values, error)
                 reached = [step for step in steps if step is not None]
-                if not steps:  # a training too short to be looked at
+                if not steps:  # the training was too short for an evaluation
                     cells.append("–")
                 elif len(reached) < len(steps):
                     cells.append(f"not reached by {len(steps) - len(reached)} of {len(steps)}")
@@ -66,7 +66,7 @@ class Variance(Study):
 
 
 def steps_to(values: Values, error: float) -> list[int | None]:
-    """Return for each run the first step looked at with an error below, or None."""
+    """Return for each run the first evaluated step with an error below ``error``, or None."""
     seen = values["steps_seen"]
     return [next((s for s, e in zip(seen, line, strict=True) if e < error), None) for line in values["errors"]]
 

@@ -1,8 +1,8 @@
-"""Where the tasks of a study run: processes of this machine (joblib), or the workers of a Dask cluster.
+"""Run the tasks of a study in processes of this machine (joblib) or on the workers of a Dask cluster.
 
-A task gives its record back and the caller writes it, since a worker may have another file system. Threads: joblib
-gives each of ``jobs`` processes its share of the cores (``OMP_NUM_THREADS``, which torch reads), and so does a Dask
-worker with a nanny, the usual kind: one thread for each.
+A task returns its record and the caller writes it, because a worker may have another file system. joblib assigns each
+of ``jobs`` processes its share of the cores (``OMP_NUM_THREADS``, which torch reads); a Dask worker with a nanny, the
+usual kind, uses one thread for each task.
 """
 
 import warnings
@@ -20,7 +20,7 @@ from tacit.experiments.task_record import Outcomes, RunTasks, try_task
 
 @dataclass(frozen=True)
 class Workers:
-    """Where tasks run side by side; ``outcomes`` yields each task with its outcome as it finishes."""
+    """Parallel workers; ``outcomes`` yields each task with its outcome as it finishes."""
 
     words: str
     outcomes: RunTasks
@@ -30,7 +30,7 @@ class Workers:
     ) -> Generator[tuple[str, Values], None, None]:
         """Yield each task with its record as it finishes.
 
-        The error of a task is raised in its turn, after everything that was finished before it; the rest is given up.
+        The error of a task is raised after the records that were finished before it; other tasks are cancelled.
         """
         with closing(self.outcomes(study, tasks, options)) as outcomes:
             for task, outcome in outcomes:
@@ -41,15 +41,15 @@ class Workers:
 
 @contextmanager
 def workers(options: Options, jobs: int = 1, scheduler: str | None = None) -> Iterator[Workers | None]:
-    """Open what tasks run on: None for this very process.
+    """Start the workers; yield None if tasks run in this process.
 
-    Raise :class:`InputError` if that cannot be: a GPU shared by processes, or a cluster that does not answer.
+    Raise :class:`InputError` if this is not possible: a GPU shared by processes, or a cluster that does not answer.
     """
     if scheduler is not None:
         if jobs > 1:
             raise InputError(
-                f"jobs is for processes on this machine, got {jobs} and a scheduler, whose workers limit the number of "
-                "tasks; leave --jobs or --scheduler out"
+                f"jobs must be 1 with a scheduler, got {jobs}; leave out --jobs (the workers limit the number of "
+                "tasks), or --scheduler"
             )
         _require_dask()
         from tacit.experiments.cluster import dask_outcomes
@@ -63,7 +63,7 @@ def workers(options: Options, jobs: int = 1, scheduler: str | None = None) -> It
 
 
 def _in_processes(jobs: int) -> RunTasks:
-    """Return what runs tasks in so many processes of this machine."""
+    """Return a function that runs tasks in ``jobs`` processes of this machine."""
 
     def outcomes(study: Study, tasks: Sequence[str], options: Options) -> Outcomes:
         found = Parallel(n_jobs=jobs, batch_size=1, pre_dispatch="all", return_as="generator_unordered")(
@@ -77,7 +77,7 @@ def _in_processes(jobs: int) -> RunTasks:
                 "memory; finished tasks are kept; start the command again with fewer --jobs"
             ) from error
         finally:
-            with warnings.catch_warnings():  # that tasks are given up is known here
+            with warnings.catch_warnings():  # cancelled tasks are expected here
                 warnings.simplefilter("ignore", UserWarning)
                 found.close()
 

@@ -1,4 +1,4 @@
-"""The one path from data to answer: source -> dataset -> choices -> model -> fit -> assessment -> run."""
+"""The pipeline from data to results: source -> dataset -> choices -> model -> fit -> assessment -> run."""
 
 from tacit.pipeline.assessment import MOST_TESTED
 from tacit.pipeline.class_forecasts import ClassForecasts

@@ -1,7 +1,7 @@
-"""The answer of a fit in a few sentences: is there a graph, which edges are listed, how often they act, against what.
+"""The answer of a fit in a few sentences: whether there is a graph, the listed edges, how often they act, comparisons.
 
-They are made once, here; the terminal and the page show them first. Each is drawn from the same numbers as the others,
-so that no two contradict each other: a difference of forecasts counts from two block standard errors on, everywhere.
+The command and the report show these sentences first. All use the same numbers and the same criterion, so that they do
+not contradict each other: a difference of forecasts is significant from two block standard errors on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,18 +21,18 @@ from tacit.records import EdgeFindings
 References = Mapping[str, Mapping[str, float]]
 NO_GRAPH, FULL_GRAPH, RIDGE, CONSTANT_GRAPH = "no graph", "full graph", "ridge regression", "constant graph"
 ERROR = "the forecast error (scaled CRPS)"
-ALWAYS = 1 - 1e-6  # an interval up to here holds 1
+ALWAYS = 1 - 1e-6  # an interval that reaches this value contains 1
 UNKNOWN = "Whether edges exist was not computed"
 NOT_COMPARED = "Whether it forecasts better than no graph was not tested"
 
 
 @dataclass(frozen=True, eq=False)
 class ListedGraph:
-    """The edges of a fit by what is known of them; ``listed`` and ``required`` count a pair without direction once.
+    """The edges of a fit; ``listed`` and ``required`` contain a pair without direction once.
 
-    ``values``      the probability that each edge exists; without evidence, that it is there in a given observation
-    ``undirected``  the pairs whose direction is open: they are in one entry, with the probability of either direction
-    ``within``      what is said of effects within a step, which ``num_within`` listed edges have
+    ``values``      the probability that each edge exists; without evidence, that it acts in a given observation
+    ``undirected``  the pairs whose direction is open, in one entry, with the probability of either direction
+    ``within``      sentences on effects within a step, which ``num_within`` listed edges have
     """
 
     nodes: Sequence[str]
@@ -96,21 +96,21 @@ class ListedGraph:
 
     @property
     def listed_from(self) -> float | None:
-        """The least value of a listed edge; None where none is listed."""
-        return float(f"{float(self.values[self.listed].min()):.6g}") if self.count else None  # as edges.csv has it
+        """The lowest value of a listed edge; None if none is listed."""
+        return float(f"{float(self.values[self.listed].min()):.6g}") if self.count else None  # as in edges.csv
 
     def required_ends(self) -> list[list[int]]:
         """Return source and target of each required edge."""
         return torch.stack([self.sources[self.required], self.targets[self.required]], 1).tolist()
 
     def named(self, place: tuple[int, ...]) -> str:
-        """Return an edge in words."""
+        """Return an edge as text."""
         source, target = (self.nodes[int(ends[place])] for ends in (self.sources, self.targets))
         no_arrow = self.symmetric or (self.undirected is not None and bool(self.undirected[place]))
         return f"{source} {'-' if no_arrow else '->'} {target}"
 
     def first(self, of: Tensor, among: Tensor) -> tuple[int, ...]:
-        """Return the place of the largest number among some edges."""
+        """Return the position of the largest number among some edges."""
         place = int(torch.where(among, of, -torch.inf).argmax())
         return place // of.shape[1], place % of.shape[1]
 
@@ -123,11 +123,11 @@ def answer_sentences(
     too_early: str = "",
     situations: Sequence[str] = (),
 ) -> list[str]:
-    """Return the answer: a graph or none; the list; how often edges act, and when; lags; other forecasts; notes.
+    """Return the sentences: whether there is a graph, the list, how often edges act, lags, comparisons, notes.
 
-    ``unknown``    why it was not computed whether edges exist: edges are then listed by how often they act
-    ``too_early``  said first where training stopped too early
-    ``situations``  how edges depend on the situation, or their regimes
+    ``unknown``    why the existence of edges was not tested: edges are then listed by how often they act
+    ``too_early``  the first sentence if training stopped too early
+    ``situations``  sentences on how edges depend on the situation, or on their regimes
     """
     return [
         *filter(None, [too_early]),
@@ -172,14 +172,14 @@ def _verdict(found: ListedGraph, none: Mapping[str, float]) -> str:
 
 
 def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
-    """Say which edges are listed, at what price; or why none is."""
+    """Return how many edges are listed and their false discovery rate, or why none is listed."""
     limit = f"limit {found.fdr:.0%}"
     if not found.count:
         candidates = ~found.required & (found.sources != found.targets)
         if not bool((found.values * candidates > 0).any()):
             return []
         place = found.first(found.values, candidates)
-        said = "exists" if found.evident else "is there"
+        said = "exists" if found.evident else "acts"
         best = f"The most likely edge, {found.named(place)}, {said} with probability {float(found.values[place]):.2f}"
         if _is_better(none):
             return [
@@ -188,7 +188,7 @@ def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
             ]
         return [f"{best}; it is not listed, because the false discovery rate is limited to {found.fdr:.0%}."]
     false = false_discoveries(found.values, found.listed)
-    wrong = "false" if found.evident else "absent in a given observation"
+    wrong = "false" if found.evident else "inactive in a given observation"
     if found.count == 1:
         place = found.first(found.values, found.listed)
         said = f"1 edge is listed, {found.named(place)}; it is {wrong} with probability {false:.2f} ({limit})."
@@ -198,11 +198,11 @@ def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
             f"(false discovery rate {_share(false / found.count)}, {limit})."
         )
     weak = "gain_std_error" in none and not _is_better(none) and not found.num_within
-    return [said + (" Together they are too weak to show in the forecasts of the test part." if weak else "")]
+    return [said + (" Together they are too weak to improve the forecasts of the test part." if weak else "")]
 
 
 def _acting(found: ListedGraph) -> list[str]:
-    """Say how many listed edges act always, and how often others do."""
+    """Return how many listed edges always act, and how often the others act."""
     if not found.count:
         return []
     probs = found.probs[found.listed]
@@ -221,10 +221,10 @@ def _acting(found: ListedGraph) -> list[str]:
     said = []
     if always.any():
         count = int(always.sum())
-        said.append(f"{count:,} {'acts' if count == 1 else 'act'} always (probability 1 lies in the interval)")
+        said.append(f"{count:,} always {'acts' if count == 1 else 'act'} (the interval contains 1)")
     if (reaches & ~always).any():
         count = int((reaches & ~always).sum())
-        said.append(f"{count:,} may act always or at times (the interval reaches 1)")
+        said.append(f"{count:,} may always act or act at times (the interval reaches 1)")
     if times.any():
         count = int(times.sum())
         place = found.first(found.values + 1e-3 * found.probs, times)
@@ -235,7 +235,7 @@ def _acting(found: ListedGraph) -> list[str]:
 
 
 def _lags(found: ListedGraph) -> list[str]:
-    """Say how many listed edges act at a lag beyond that of the newest input."""
+    """Return how many listed edges act at a lag beyond that of the newest input."""
     if found.lag is None:
         return []
     later = found.listed & (found.lag > found.newest_lag)
@@ -280,7 +280,7 @@ def _ridge(ridge: Mapping[str, float], *, linear: bool) -> list[str]:
 
 
 def _is_better(compared: Mapping[str, float]) -> bool:
-    """Is the learned graph better than what it is compared with, by two standard errors?"""
+    """Return whether the learned graph is better than the comparison by two standard errors."""
     return "gain_std_error" in compared and compared["gain"] > CLEAR * compared["gain_std_error"]
 
 

@@ -1,4 +1,4 @@
-"""The stages in which a fit is looked at: standard errors, flags, a fit test, other graphs, the model without a graph.
+"""The stages of the assessment: standard errors, identifiability, a fit test, other graphs, controls.
 
 The findings are written here; commands and reports show them.
 """
@@ -35,8 +35,8 @@ from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
 from tacit.training import LatentGraphModel
 
-# Pairs that the fit test looks at: it finds what matters in these. With many nodes fewer, so that their targets are at
-# most so many numbers, but never fewer than 100.
+# Pairs of the fit test: enough to detect relevant misfits. With many nodes fewer, so that the number of targets is
+# limited, but never fewer than 100.
 MOST_TESTED = 2000
 MOST_TESTED_NUMBERS, FEWEST_TESTED = 1_000_000, 100
 CERTAIN_MEANS = (
@@ -45,22 +45,21 @@ CERTAIN_MEANS = (
 )
 WIDENED = "Intervals are widened to contain every solution that is compatible with these data."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
-NO_ERRORS = "Not computed, standard errors: training stopped too early, and that of the replicas would as well."
-SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
+NO_ERRORS = "Not computed, standard errors: training stopped too early, so replicas would stop too early as well."
+SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts from the fitted one
 MOST_FLIPPED = 40_000
 TOO_MANY = (
-    f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit fewer nodes, those around "
-    "the edges of interest"
+    f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit only the nodes around the "
+    "edges of interest"
 )
-NO_EDGE_PROBS = "it requires a probability for each edge, and this graph distribution has none"
-SHOWN = 0.5  # edges more probable than this count as shown
+NO_EDGE_PROBS = "it requires a probability for each edge, which this graph distribution does not have"
+SHOWN = 0.5  # edges with a larger probability count as present
 
 
 def assess(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Fill ``answer``, one stage after another; the model gets the mean over replicas where they were asked for.
+    """Run the stages one after another and store the results in ``answer``; the model may get the mean over replicas.
 
-    Stopped by Ctrl-C, it leaves in ``answer`` what was found up to then. A stage that fails says so, and the next one
-    follows.
+    After Ctrl-C, ``answer`` has the results up to then. A stage that fails adds a finding, and the next one follows.
     """
     wanted = fit.config.assessment
     graph = fit.result.model.graph
@@ -72,7 +71,7 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
         ("standard errors", _errors_from(fit), _errors, errors),
         *([(*situation_stage(fit.config), ask_situations, True)] if asked else []),
         ("identification", "which edges are identifiable from the data", _flags, wanted.enabled),
-        ("fit test", "does the model fit the test part", _goodness, wanted.enabled),
+        ("fit test", "whether the model fits the test part", _goodness, wanted.enabled),
         ("other graphs", "which other graphs predict as well", _representations, other_graphs),
         ("controls", "the same model without a graph and with all edges", _controls, bool(wanted.controls)),
     ]
@@ -95,10 +94,14 @@ def _errors_from(fit: AssessmentInputs) -> str:
     return f"{fit.config.assessment.replicas} replicas on resampled data"
 
 
-def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, seed: int) -> Goodness | None:
-    """Return how a model fits pairs that it has not seen; None where fewer than two of them have targets.
+def fit_test(
+    model: LatentGraphModel, pairs: Pairs, preparation: Preparation, seed: int, *, trained: bool = True
+) -> Goodness | None:
+    """Test how a model fits pairs that it was not fitted on; None if fewer than two of them have targets.
 
-    Forecasts further ahead than one step overlap: pairs are left out so that they do not.
+    Forecasts further ahead than one step overlap, so some pairs are left out.
+
+    ``trained``  false for a fit in closed form
     """
     pairs = pairs.with_targets()
     horizon, numbers = preparation.horizon, pairs.targets[0].numel()
@@ -107,7 +110,8 @@ def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, se
     if -(-len(pairs) // stride) < 2:
         return None
     generator = generator_for(seed, "goodness", pairs.inputs.device)
-    return goodness_of_fit(model, pairs, generator=generator, stride=stride, node_names=list(preparation.nodes))
+    names = list(preparation.nodes)
+    return goodness_of_fit(model, pairs, generator=generator, stride=stride, node_names=names, trained=trained)
 
 
 def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
@@ -140,7 +144,7 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
 def identify_edges(
     model: LatentGraphModel, train: Pairs, preparation: Preparation, generator: torch.Generator, **options: Any
 ) -> Identifiability:
-    """Return which edges can be identified from the training pairs."""
+    """Return which edges are identifiable from the training pairs."""
     return identify(
         with_held(model),
         train.inputs,
@@ -158,18 +162,18 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
     count = int(model.graph.learned.sum())
     if count > MOST_FLIPPED:
         answer.findings.append(
-            f"Not computed, identifiability: {count:,} edges are learned, and flipping each takes long; name "
-            "candidates, or call tacit.identify."
+            f"Not computed, identifiability: it takes long for {count:,} learned edges; name candidates, or call "
+            "tacit.identify."
         )
         return
     found = identify_edges(model, train, fit.preparation, fit.generator("identify"))
     answer.edges = answer.edges.updated(identifiable=found.flags())
-    always_known = "always" in answer.uncertainty  # how often edges act does not depend on the start then
+    always_known = "always" in answer.uncertainty  # then the probabilities do not depend on the random start
     others = [] if always_known else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
     if bool(found.learned.any()) or not bool(model.graph.learned.any()):  # else all directions are open
         answer.findings += found.sentences()
     answer.findings += others
-    if answer.edges.exists is not None:  # the answer says which edges are expected to be false
+    if answer.edges.exists is not None:  # the answer has the expected number of false edges
         return
     wrong = expected_wrong_edges(
         model.graph.edge_probs.detach(),
@@ -179,23 +183,24 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
         symmetric=model.graph.symmetric,
     )
     answer.findings.append(
-        f"Of the edges above {SHOWN:g} about {wrong.false:.1f} are absent in a given observation, and about "
-        f"{wrong.missed:.1f} of the others are present."
+        f"In a given observation, about {wrong.false:.1f} of the edges above {SHOWN:g} are inactive, and about "
+        f"{wrong.missed:.1f} of the other edges are active."
     )
 
 
 def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
     pairs = fit.split.test if fit.levelled is None else fit.levelled.to(fit.split.test.inputs.device)
-    found = fit_test(answer.model or fit.result.model, pairs, fit.preparation, fit.seed)
+    model = answer.model or fit.result.model
+    found = fit_test(model, pairs, fit.preparation, fit.seed, trained=not fit.closed_form)
     said = [TOO_FEW] if found is None else found.sentences()
     answer.goodness = {} if found is None else found.to_dict()
     answer.findings = [*said, *answer.findings]  # the verdict comes first
 
 
 def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Name the other graphs with which a retrained predictor does as well.
+    """Find other graphs with which a retrained predictor forecasts as well.
 
-    Whether edges always act is reported for each edge where the answer says how many do.
+    Whether edges always act is left out if the answer reports it for each edge.
     """
     certain = () if "always" in answer.uncertainty else (CERTAIN,)
     found = find_representations(
@@ -203,7 +208,7 @@ def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
         fit.split.train,
         fit.split.validation,
         generator=fit.generator("representations"),
-        names=(*certain, LOOPS_OFF, LOOPS_ON),  # a complement shows in the replicas of the fit, and takes many starts
+        names=(*certain, LOOPS_OFF, LOOPS_ON),  # complements appear in the replicas of the fit, and take many starts
         settings=replace(fit.done, halve_after=(), epochs=max(1, round(SHORTER * fit.done.epochs))),
         compile=fit.compile,
         on_progress=fit.listener.step,
@@ -212,7 +217,7 @@ def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
 
 
 def take_representations(answer: Assessment, equivalent: Sequence[Representation]) -> None:
-    """Say which other graphs predict as well, and widen intervals to hold them too."""
+    """Report the other graphs that predict as well, and widen intervals to contain them."""
     answer.findings += [other.sentence() for other in equivalent]
     if any(other.name == CERTAIN for other in equivalent):
         answer.findings.append(CERTAIN_MEANS)
@@ -226,7 +231,7 @@ def take_representations(answer: Assessment, equivalent: Sequence[Representation
 
 
 def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Fit without any edge and with all of them, as the fit was made, and compare on the test part."""
+    """Fit the same model without edges and with all edges, and compare on the test part."""
     split, replicas = fit.split, fit.config.training.replicas or 1
     controls = graph_controls(
         fit.untrained.to(split.train.inputs.device, split.train.inputs.dtype),

@@ -1,4 +1,4 @@
-"""What is known of the edges before a model is fitted: whether they exist, their effects, lags and directions."""
+"""Results on the edges before a model is fitted: whether they exist, their effects, lags and directions."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from tacit.records import EdgeFindings
 
 
 def known_before_fit(evidence: RegressionEvidence | None, config: FitConfig, *, over_table: bool) -> Assessment:
-    """Return what is known before the fit: which edges exist, their effects and lags."""
+    """Return the results before the fit: which edges exist, their effects and lags."""
     if evidence is None:
         return Assessment()
     found = evidence.evidence
@@ -33,7 +33,7 @@ def known_before_fit(evidence: RegressionEvidence | None, config: FitConfig, *, 
 
 
 def from_evidence(found: Evidence, config: FitConfig, *, seconds: float, resamples: int = 0) -> Assessment:
-    """Return what evidence says of the edges, and how it was found."""
+    """Return the results of the evidence on the edges, and how they were found."""
     about = {
         "method": found.method,
         "prior": found.prior,

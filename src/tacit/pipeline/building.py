@@ -1,4 +1,4 @@
-"""From resolved choices to objects: the graph with its rules, the predictor, the noise, and the model of them."""
+"""Build the objects of a resolved config: the graph with its rules, the predictor, the noise and the model."""
 
 import torch
 from jaxtyping import Bool
@@ -30,7 +30,7 @@ from tacit.training import (
     table_ridge,
 )
 
-START = (0.05, 0.15)  # edge probabilities begin here: few, none impossible
+START = (0.05, 0.15)  # range of the initial edge probabilities: a sparse graph in which every edge is possible
 KEPT_START = (0.6, 0.9)  # of a filter: edges that exist act often
 START_SPREAD = 0.3  # of logits, between replicas of a warm start
 START_JITTER = 0.1  # of weights, between replicas of a warm start
@@ -45,7 +45,7 @@ def build_model(
     kept: EdgeMask | None = None,
     within: WithinStep | None = None,
 ) -> LatentGraphModel:
-    """Return the model at its start; with ``kept`` only these edges are learned, without any prior."""
+    """Return the untrained model; with ``kept`` only these edges are learned, without a prior."""
     low, high = KEPT_START if kept is not None and own.kind(config.predictor).warm_start else START
     start = rules.build(
         generator=generator_for(seed, "graph"),
@@ -61,14 +61,14 @@ def build_model(
     if within is not None and isinstance(predictor, SimultaneousFilter):
         predictor.allow_within(within.acyclic & (start.edge_probs > 0), within.directions == OPEN)
     train = dataset.split.train
-    if config.predictor.warm_start and not config.graph.simultaneous:  # regressions give the fit of these
+    if config.predictor.warm_start and not config.graph.simultaneous:  # otherwise regressions give the fit
         predictor = _warm_start(predictor, train, start, found=kept is not None)
     prior = build_prior(config, dataset, rules, own) if kept is None else None
     return _assemble(config, dataset.preparation, start, predictor, own, train, prior)
 
 
 def _allowed_lags(ranges: LagRanges, graph: BernoulliGraph, preparation: Preparation) -> Bool[Tensor, "row slot lag"]:
-    """Return which inputs of the window each edge of the graph may read, the oldest first."""
+    """Return which inputs of the window each edge of the graph may use, the oldest first."""
     if graph.candidates is None:
         target, source = torch.ones(graph.edge_shape).nonzero().unbind(1)
     else:
@@ -79,7 +79,7 @@ def _allowed_lags(ranges: LagRanges, graph: BernoulliGraph, preparation: Prepara
 
 
 def empty_graph(config: FitConfig, preparation: Preparation, candidates: CandidateEdges | None) -> BernoulliGraph:
-    """Return a graph of the right shape, to be filled with what was stored."""
+    """Return a graph of the right shape, into which stored tensors are loaded."""
     nodes = len(preparation.nodes)
     shape = (nodes, nodes) if candidates is None else candidates.sources.shape
     link, symmetric = config.model.build_link(), config.graph.symmetric
@@ -94,7 +94,7 @@ def empty_model(
     train: Pairs | None = None,
     prior: EdgePrior | None = None,
 ) -> LatentGraphModel:
-    """Return a model of the right shapes, to be filled with what was stored; with pairs, one to train further."""
+    """Return a model of the right shapes, into which stored tensors are loaded; with pairs it can be trained."""
     predictor = _build_predictor(config, preparation, candidates, own)
     return _assemble(config, preparation, empty_graph(config, preparation, candidates), predictor, own, train, prior)
 
@@ -108,14 +108,14 @@ def _assemble(
     train: Pairs | None,
     prior: EdgePrior | None,
 ) -> LatentGraphModel:
-    """Return the model of these parts; without training pairs the loss is one to score by, not to train with."""
+    """Return the model of these parts; without training pairs its loss is for scores, not for training."""
     sizes, model, loss = preparation.sizes, config.model, own.loss
     observation: ObservationModel
     if config.graph.simultaneous:
         observation = SimultaneousNoise(sizes.num_nodes, sizes.out_channels)
     else:
         observation = build_observation(config, preparation)
-    if train is None:  # to predict with: the loss may have been another one, passed as an object
+    if train is None:  # for predictions only: the loss of the fit may have been an object that is not stored
         loss, num_graphs = EnergyScore(baseline="none"), max(2, model.num_graphs)
         model = ModelConfig(graph=model.graph, link=model.link, num_graphs=num_graphs)
     targets = None if train is None else train.targets
@@ -125,7 +125,10 @@ def _assemble(
 def _build_predictor(
     config: FitConfig, preparation: Preparation, candidates: CandidateEdges | None, own: OwnParts
 ) -> nn.Module:
-    sizes, noise = preparation.sizes, kinds_of(config, preparation.nodes)[0]  # in a table all take as many numbers
+    sizes, noise = (
+        preparation.sizes,
+        kinds_of(config, preparation.nodes)[0],
+    )  # in a table by node, all take the same number of outputs
     kind = own.kind(config.predictor)
     config.predictor.require_used(kind)
     if config.graph.simultaneous:
@@ -135,9 +138,9 @@ def _build_predictor(
 
 
 def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, found: bool) -> GraphFilter:
-    """Start the graph where a regression points, unless its edges are ``found``; return the filter at its weights."""
+    """Start the graph from a regression, unless its edges are ``found``; return the filter with these weights."""
     if not isinstance(predictor, GraphFilter):
-        raise InputError(f"warm_start in [predictor] is for filters, got {type(predictor).__name__}; leave it out")
+        raise InputError(f"warm_start in [predictor] requires a filter, got {type(predictor).__name__}; leave it out")
     if found and regression_table(predictor, graph, train) is not None:  # :func:`start_at_regression` sets the weights
         predictor.jitter = START_JITTER
         return predictor
@@ -153,7 +156,7 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
 
 
 def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts) -> EdgePrior | None:
-    """Return the soft priors, as strong as the data is noisy and scarce unless the config says how strong."""
+    """Return the edge prior; unless the config sets its weight, this depends on the noise and the amount of data."""
     graph, train, sizes = config.graph, dataset.split.train, dataset.preparation.sizes
     if graph.density is None and not rules.priors:
         require(
@@ -162,8 +165,8 @@ def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnP
         return None
     table = graph.layout == "table"
     sigma = _table_sigma(dataset, rules.candidate_edges) if table else _matrix_sigma(dataset)
-    weights = own.kind(config.predictor).edge_weights(sizes)  # that come with an edge
-    density = 0.5 if graph.density is None else graph.density  # then only the weight is used
+    weights = own.kind(config.predictor).edge_weights(sizes)  # number of weights per edge
+    density = 0.5 if graph.density is None else graph.density  # without a density only the weight is used
     prior = density_prior(density, sigma, len(train), sizes.num_nodes, weights)
     weight = prior.weight if graph.prior_weight is None else graph.prior_weight
     default = None if graph.density is None else prior.probs.item()
@@ -171,12 +174,12 @@ def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnP
 
 
 def _matrix_sigma(dataset: Dataset) -> float:
-    """Return the deviation of what a regression on all nodes leaves."""
+    """Return the residual deviation of a regression on all nodes."""
     return float(ridge_regression(dataset.split.train, dataset.split.validation).sigmas.mean())
 
 
 def _table_sigma(dataset: Dataset, candidates: CandidateEdges) -> float:
-    """Return the deviation of what regressions on the candidates leave; on the node itself where that takes long."""
+    """Return the residual deviation of regressions on the candidates, or on the node itself if that takes long."""
     train = dataset.split.train
     if not is_affordable(candidates, train.inputs.shape[2], train):
         nowhere = torch.zeros(0, dtype=torch.long)

@@ -1,6 +1,6 @@
 """Defaults that are chosen from the data, each with a reason.
 
-The figures behind the choices: docs/results (air-quality, dream4, gpvar).
+The measurements behind the choices are in docs/results (air-quality, dream4, gpvar).
 """
 
 import math
@@ -21,25 +21,25 @@ from tacit.predictors import PredictorKind
 from tacit.registry import LOSSES, OBSERVATIONS
 from tacit.training import is_affordable
 
-NEAR_STEPS = 400  # where regressions are the start
+NEAR_STEPS = 400  # if training starts from regressions
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
 REPLICAS, THOROUGH_REPLICAS, THOROUGH_STARTS = 16, 32, 8
-LONG_ERRORS = "they take several times as long as the fit; set it to 16 to compute them"
-LONG_CONTROLS = "they take two more trainings; set it to true to run them"
+LONG_ERRORS = "they take several times as long as the fit; set bootstrap_replicas to 16 to compute them"
+LONG_CONTROLS = "they require training two more models; set controls to true to run them"
 LARGE = f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
 NO_NOISE, PLAIN_NOISE = "none", "gaussian"
-OFF = "enabled in [assessment] is false"
+OFF = "the assessment is off"
 
 
 class _Open:
-    """What is still open of a config; each choice is made once and said."""
+    """A config in which options are still open; each choice is made once, with a reason."""
 
     def __init__(self, config: FitConfig) -> None:
         self.config, self.reasons = config, list[str]()
 
     def choose(self, section: str, key: str, value: Any, reason: str | None) -> Any:
-        """Return what was given, or take ``value``; without a reason there was nothing to choose."""
+        """Return the given value, or set ``value``; without a ``reason`` the choice is not reported."""
         given = getattr(getattr(self.config, section), key)
         if given not in (None, "auto"):
             return given
@@ -60,7 +60,7 @@ def resolve_defaults(
     *,
     on_gpu: bool,
 ) -> tuple[FitConfig, list[str]]:
-    """Return the config with nothing left open, and a sentence for each choice that was made."""
+    """Return the config with all options set, and a sentence for each option that was chosen."""
     require(
         config.model.prior is None or LOSSES[config.model.loss].has_prior,
         f"prior in [model] requires a loss with a prior, got loss '{config.model.loss}'; set density in [graph] "
@@ -73,7 +73,7 @@ def resolve_defaults(
         if evidence is not None and window == evidence.window:
             reason = f"edges are best detected from {evidence.form.words()} of the source"
             if window > evidence.form.lags and window == evidence.lags_needed:
-                reason = "it holds the lags that edges may have"
+                reason = "it contains all lags that edges may have"
         chosen.choose("data", "window", window, reason)
     chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))
     layout, reason = usual_layout(config.graph.layout, rules)
@@ -101,7 +101,7 @@ def _why_compiled(kind: PredictorKind, *, pays: bool, on_gpu: bool) -> str:
 
 def _why(evidence: RegressionEvidence | None) -> str:
     if evidence is None:
-        return "an influence may pass several edges, so regressions on direct sources are not enough"
+        return "influences may act over several edges, so regressions on direct sources are not enough"
     return "each node is regressed on its own past and on sets of other nodes"
 
 
@@ -112,7 +112,7 @@ def _choose_predictor(chosen: _Open) -> None:
 def _choose_parts(
     chosen: _Open, dataset: Dataset, rules: EdgeRules, own: OwnParts, kind: PredictorKind, layout: str
 ) -> None:
-    """Choose what the predictor predicts, where it starts, and the noise of the targets."""
+    """Choose whether changes are predicted, the starting values, and the noise of the targets."""
     series = dataset.preparation.is_series
     links = has_links(chosen.config)
     changes = series and kind.predicts_change and not links
@@ -123,7 +123,7 @@ def _choose_parts(
     chosen.choose("predictor", "residual", changes, reason if "residual" in kind.uses else None)
     loss = chosen.config.model.build_loss(dataset.split.train.targets) if own.loss is None else own.loss
     if own.loss is not None:
-        chosen.reasons.append(f"loss = {type(loss).__name__}: passed as an object; the loss in the config is not used")
+        chosen.reasons.append(f"loss = {type(loss).__name__}: passed as an object; it replaces the loss in the config")
     usual = OBSERVATIONS[kind.observation]
     if not usual.random:
         noise, reason = kind.observation, "with this kind of predictor the graph is the only source of randomness"
@@ -140,12 +140,12 @@ def _choose_parts(
     if linear and layout == "table":
         channels = kind.edge_channels(dataset.preparation.sizes, chosen.config.predictor)
         linear = is_affordable(rules.candidate_edges, channels, dataset.split.train)
-        reason = f"{reason}; of each node on its candidates" if linear else "regressions on the candidates take long"
+        reason = f"{reason}: of each node on its candidates" if linear else "regressions on the candidates take long"
     chosen.choose("predictor", "warm_start", linear, reason if kind.warm_start else None)
 
 
 def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind, *, near: bool) -> int:
-    """Choose how long and how fast, and return the number of steps; few from a start ``near`` the end."""
+    """Choose epochs, batches and rates, and return the number of steps; fewer with a start ``near`` the solution."""
     usual = 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32
     batch: int = chosen.choose("training", "batch_size", usual, "from the number of pairs")
     steps = max(1, pairs // min(batch, pairs))
@@ -170,7 +170,7 @@ def _choose_assessment(chosen: _Open, dataset: Dataset, *, quick: bool, large: b
     options, train = chosen.config.assessment, dataset.split.train
     usual, starts = (THOROUGH_REPLICAS, THOROUGH_STARTS) if options.thorough else (REPLICAS, STARTS)
     errors, reason = (usual, "replicas on resampled data") if quick else (0, LONG_ERRORS)
-    if errors and options.block is None:  # a block that was asked for and is too long is refused later
+    if errors and options.block is None:  # a given block that is too long is refused later
         block = block_length(options, dataset.preparation, len(train))
         if not resamplable(len(train), block, train.series):
             errors, reason = 0, f"{len(train):,} training pairs are too few for a bootstrap"
@@ -179,7 +179,8 @@ def _choose_assessment(chosen: _Open, dataset: Dataset, *, quick: bool, large: b
             errors, reason, quick = 0, why, False
     errors = chosen.choose("assessment", "bootstrap_replicas", errors, reason)
     chosen.choose("assessment", "starts", starts if errors else 0, None)
-    why = "how much the graph improves the forecast" if quick else reason if reason in (LARGE, OFF) else LONG_CONTROLS
+    gain = "they measure how much the graph improves the forecast"
+    why = gain if quick else reason if reason in (LARGE, OFF) else LONG_CONTROLS
     chosen.choose("assessment", "controls", quick, why)
 
 

@@ -1,4 +1,4 @@
-"""Forecasts of targets with values of their own: probabilities of the values, and quantiles that are values."""
+"""Forecasts of discrete targets: probabilities of the values, and quantiles that are possible values."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ WHOLE: tuple[Support, ...] = ("counts", "two values")
 
 
 def classes_of(config: FitConfig, support: Support) -> tuple[float, ...]:
-    """Return the values of yes and no, or of ordered categories; none where values are not classes."""
+    """Return the values of yes-or-no targets or of ordered categories; empty for other targets."""
     return {"two values": YES_NO, "categories": config.observation.categories or ()}.get(support, ())
 
 
@@ -38,7 +38,7 @@ class ClassForecasts:
 
     @classmethod
     def of(cls, config: FitConfig, preparation: Preparation) -> "ClassForecasts | None":
-        """Return those of a fit; None where no node has classes."""
+        """Return the class forecasts of a fit; None if no node has classes."""
         each = [classes_of(config, support) for support in supports_of(config, preparation.nodes)]
         classes = tuple(sorted({value for values in each for value in values}))
         if not classes:
@@ -76,7 +76,7 @@ class ClassForecasts:
 def as_values(
     values: Float[Tensor, "*any node channel"], config: FitConfig, nodes: tuple[str, ...]
 ) -> Float[Tensor, "*any node channel"]:
-    """Return samples or quantiles in the units of the data without what scaling left: whole numbers, categories.
+    """Return samples or quantiles in the units of the data, rounded to the possible values: integers, categories.
 
     >>> from tacit.config import ObservationOptions
     >>> config = FitConfig(observation=ObservationOptions(kind="poisson"))
@@ -96,6 +96,6 @@ def as_values(
 
 
 def are_whole(config: FitConfig, nodes: tuple[str, ...]) -> bool:
-    """Are the values of all nodes whole numbers?"""
+    """Return whether the values of all nodes are integers."""
     whole = all(float(value).is_integer() for value in config.observation.categories or ())
     return all(support in WHOLE or (support == "categories" and whole) for support in supports_of(config, nodes))

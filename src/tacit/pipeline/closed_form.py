@@ -1,9 +1,9 @@
-"""The fit of a linear filter without any training: regressions of mean and variance give it, or the likelihood.
+"""The fit of a linear filter without training: from regressions of mean and variance, or from the likelihood.
 
-With Gaussian noise weights come from regressions on the edges that may exist, probabilities and noise from the variance
-of what they leave (:mod:`tacit.assessment.uncertainty.moments`). With other observation models all come from the
-maximum of the likelihood (:mod:`tacit.assessment.uncertainty.gate_tests`). Where the model then forecasts worse than
-with edges that always act, relations are not as the model has them, and it is trained by gradients instead.
+With Gaussian noise, regressions on the edges that may exist give the weights, and the variance of their residuals gives
+probabilities and noise (:mod:`tacit.assessment.uncertainty.moments`). With other observation models, all come from the
+maximum of the likelihood (:mod:`tacit.assessment.uncertainty.gate_tests`). If the model then forecasts worse than with
+edges that always act, its assumptions do not hold, and it is trained by gradients instead.
 """
 
 import copy
@@ -35,7 +35,7 @@ OTHERWISE = "; set any option of [training] to train by gradients"
 
 
 def in_closed_form(choices: list[str], model: LatentGraphModel) -> list[str]:
-    """Return the choices without those of a training that did not take place."""
+    """Return the choices without those of the training, which did not take place."""
     none = {*TrainingOptions.model_fields} | ({"bootstrap_replicas"} if not model.observation.by_moments else set())
     made = (line for line in choices if line.split(" = ")[0] not in none)
     choice = CHOICE if model.observation.by_moments else LIKELIHOOD
@@ -43,16 +43,16 @@ def in_closed_form(choices: list[str], model: LatentGraphModel) -> list[str]:
 
 
 def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:
-    """Is the model linear, with noise of one size per node, and was no option of the training set?"""
+    """Return whether the model is linear with one noise level per node, and no training option was set."""
     open_training = config.training.model_copy(update={"compile": None}) == TrainingOptions()
     one_size = isinstance(model.observation, GaussianNoise) or not model.observation.by_moments
     return open_training and has_direct_estimate(model) and one_size
 
 
 def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assessed: bool = True) -> FitResult | None:
-    """Return the fit of a copy of the model; None where regressions do not give one.
+    """Return the fit of a copy of the model; None if regressions do not give one.
 
-    What limits the answer is said when it is ``assessed``, and else here.
+    Warnings are included unless the fit is ``assessed``: the assessment then reports them.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
@@ -60,7 +60,7 @@ def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assesse
         always = graph.link.raw(torch.full_like(graph.raw, ALWAYS))
         graph.raw.copy_(torch.where(graph.learned, always, graph.raw))
     read, window = steps_read(model, split.train)
-    joint = model.observation.joint  # nothing but regressions can fit it
+    joint = model.observation.joint  # only regressions can fit it
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None

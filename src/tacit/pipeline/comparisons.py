@@ -1,4 +1,4 @@
-"""How a fit forecasts the test part against other forecasts: the same model without edges and with all, and ridge."""
+"""Comparison of the forecasts of the test part with those without edges, with all edges, and of ridge regression."""
 
 import math
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ from tacit.training import LatentGraphModel
 class Comparison:
     """Scores on the test part.
 
-    ``references``  scores of other forecasts, with the gain over them in scaled CRPS where it could be computed
+    ``references``  scores of other forecasts, with the gain over them in scaled CRPS if it was computed
     ``simple``      forecasts without a model
-    ``node_gains``  how much the edges improve the forecast of each node, a share of its scaled CRPS
+    ``node_gains``  how much the edges improve the forecast of each node, as a fraction of its scaled CRPS
     """
 
     scores: ForecastScores
@@ -44,7 +44,7 @@ def compare_to(
 
 
 def _gains(found: PairedGain | None) -> dict[str, float]:
-    """Return a gain and its standard error, as far as they could be computed."""
+    """Return a gain and its standard error, if they could be computed."""
     if found is None:
         return {}
     return {"gain": found.gain} | ({} if found.std_error is None else {"gain_std_error": found.std_error})

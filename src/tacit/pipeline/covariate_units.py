@@ -21,7 +21,7 @@ class CovariateUnits(NamedTuple):
 
     @classmethod
     def of(cls, train: NamedPairs) -> "CovariateUnits":
-        """Return those of the pairs of a training part."""
+        """Return the units of the covariates of a training part."""
         if train.pairs.covariates is None:
             return cls()
         values = train.pairs.covariates.double().numpy()
@@ -29,7 +29,7 @@ class CovariateUnits(NamedTuple):
         return cls(train.covariate_names, values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
 
     def scaled(self, named: NamedPairs) -> Float[Tensor, "pair covariate"] | None:
-        """Return the covariates of pairs in these units; refused where they have others."""
+        """Return the covariates of pairs in these units; refuse pairs with other covariates."""
         if not self.names:
             return None
         require(
@@ -41,12 +41,12 @@ class CovariateUnits(NamedTuple):
         return torch.from_numpy((named.pairs.covariates.double().numpy() - self.mean) / self.deviation).float()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the units as strings and lists."""
         return {"names": list(self.names), "mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "CovariateUnits":
-        """Return what :meth:`to_dict` gave."""
+        """Return the units from the result of :meth:`to_dict`."""
         return cls(tuple(stored["names"]), np.array(stored["mean"], float), np.array(stored["deviation"], float))
 
 

@@ -1,4 +1,4 @@
-"""The files that DATA names: one, several, or those of a folder; and what they are called."""
+"""The files that DATA names (one, several, or those of a folder), and their names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,9 +8,9 @@ from tacit.errors import require
 
 
 def data_files(sources: Sequence[str]) -> list[str]:
-    """Return the files that sources name: a folder stands for the tables in it, in the order of their names.
+    """Return the files of the sources; a folder is replaced by the tables in it, sorted by name.
 
-    A folder of Parquet files that are parts of one table is one of them; see :func:`tacit.data.is_parquet_folder`.
+    A folder of Parquet files that form one table counts as one file; see :func:`tacit.data.is_parquet_folder`.
     """
     files: list[str] = []
     for source in sources:
@@ -20,7 +20,7 @@ def data_files(sources: Sequence[str]) -> list[str]:
             files.append(source)
             continue
         tables = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
-        found = [table for table in tables if not table.endswith(".txt")] or tables  # a readme.txt is no table
+        found = [table for table in tables if not table.endswith(".txt")] or tables  # a readme.txt is not a table
         require(
             bool(found),
             f"{source}: the folder must have tables ({', '.join(TABLE_ENDINGS)}), got none; pass another folder",
@@ -32,7 +32,7 @@ def data_files(sources: Sequence[str]) -> list[str]:
 
 
 def series_labels(files: Sequence[str]) -> list[str]:
-    """Return a name for the series of each file: that of the file, or more of its path where two are called alike.
+    """Return a name for the series of each file: the file name, with more of the path if two names are equal.
 
     >>> series_labels(["north/2020.csv", "north/2021.csv.gz"]), series_labels(["north/a.csv", "south/a.csv"])
     (['2020', '2021'], ['north/a', 'south/a'])
@@ -47,7 +47,7 @@ def series_labels(files: Sequence[str]) -> list[str]:
 
 
 def few_names(sources: Sequence[str]) -> str:
-    """Return what several files are called in a title.
+    """Return the name of several files in a title.
 
     >>> few_names(["a.csv"]), few_names(["data/a.csv", "data/b.csv"]), few_names(["a.csv", "b.csv", "c.csv"])
     ('a.csv', 'a.csv and b.csv', 'a.csv and 2 more files')

@@ -25,7 +25,7 @@ from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPrep
 from tacit.pipeline.sources import Source, about
 from tacit.randomness import generator_for
 
-# Seen on 900 rows of a VAR(1) with five nodes: two or three lags tell edges from others, twelve overfit.
+# On 900 rows of a VAR(1) with five nodes, two or three lags separate edges from other pairs; twelve lags overfit.
 SHORT_WINDOW, USUAL_WINDOW, LONGEST_WINDOW, ROWS_FOR_THE_USUAL = 3, 6, 12, 2500
 MOST_VALUES = 250_000_000  # of all windows together, 1 GB
 FEWEST_OBSERVED = 2  # targets of a node in the training part, so that they have a spread
@@ -33,7 +33,7 @@ FEWEST_OBSERVED = 2  # targets of a node in the training part, so that they have
 
 @dataclass(frozen=True)
 class SeenRows:
-    """What the training part shows: targets, and the newest inputs beside each; NaN where one is missing."""
+    """The rows of the training part: targets and the newest inputs; NaN for missing values."""
 
     targets: Float[Tensor, "row node channel"]
     inputs: Float[Tensor, "row node in_channel"]
@@ -41,14 +41,14 @@ class SeenRows:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Pairs in three parts, and how new data becomes pairs like them.
+    """Pairs in three parts, and the preparation that turns new data into such pairs.
 
-    ``seen``         rows of the training part, by which candidates may be chosen
-    ``coordinates``  two numbers per node, where they are known
-    ``notes``        what the readers changed, in words
-    ``levelled``     the test part for the fit test, where series have levels of their own; see :class:`SeriesPairs`
-    ``series_names``  of the numbers in ``Pairs.series``; none for one series without a name
-    ``dated``        times are dates: ``Pairs.times`` are seconds since 1970
+    ``seen``         rows of the training part, from which candidates may be chosen
+    ``coordinates``  two numbers per node, if they are known
+    ``notes``        messages of the readers on what they changed
+    ``levelled``     the test part for the fit test, if series have their own levels; see :class:`SeriesPairs`
+    ``series_names``  names in the order of ``Pairs.series``; empty for one series without a name
+    ``dated``        whether times are dates: ``Pairs.times`` are then seconds since 1970
     """
 
     split: Split
@@ -67,7 +67,7 @@ class Dataset:
 
     @classmethod
     def prepare(cls, source: Source, options: DataOptions, *, seed: int, scaled: bool) -> "Dataset":
-        """Cut what was read into parts and scale it by the first; ``scaled`` holds where the options are silent."""
+        """Split data into parts and scale it by the training part; ``scaled`` is the default of ``options.scale``."""
         with about(source.name):
             if isinstance(source.content, NamedPairs):
                 keys = tuple(key for key in TABLE_KEYS + SERIES_KEYS if key not in source.used)
@@ -115,7 +115,7 @@ class Dataset:
 
 
 def usual_scale(series: Series, fraction: float) -> ScaleBy:
-    """Return the scale of several series before edges are known: one for all unless they differ much."""
+    """Return the scaling of several series before edges are known: one for all unless they differ much."""
     if series.num_series == 1:
         return "all"
     if deviations_differ(series, fraction):
@@ -126,7 +126,7 @@ def usual_scale(series: Series, fraction: float) -> ScaleBy:
 def usual_window(series: Series) -> int:
     """Return the default window: each lag adds weights, so few rows allow only few lags.
 
-    Of several series it is at most a quarter of the median length, so that each leaves windows to learn from.
+    For several series it is at most a quarter of their median length, so that each series has enough windows.
     """
     window = USUAL_WINDOW if int(chosen_rows(series).sum()) >= ROWS_FOR_THE_USUAL else SHORT_WINDOW
     lengths = series.lengths or (len(series),)
@@ -148,14 +148,14 @@ def network_window(content: Series | NamedPairs, needed: int) -> int:
 
 
 def _seen_rows(made: SeriesPairs) -> SeenRows:
-    """Return the rows of each series up to its last training target: no later one may choose candidates."""
+    """Return the rows of each series up to its last training target; later rows may not be used for candidates."""
     series, horizon = made.used, made.horizon
     chosen = [series.channels.index(name) for name in made.scaling.variables[: made.out_channels]]
     targets, inputs = [], []
     for part, end in zip(series.parts, made.train_ends, strict=True):
         values = part.values[:end]
         counts = np.maximum((~np.isnan(values)).sum(0), 1)
-        values = values - np.nansum(values, 0) / counts  # series that differ in level are not correlated by that
+        values = values - np.nansum(values, 0) / counts  # different levels of series are not correlation
         season = chosen_rows(part)[horizon:end, None, None]
         targets.append(np.where(season, values[horizon:][:, :, chosen], np.nan))
         inputs.append(values[: max(0, end - horizon)])
@@ -163,7 +163,7 @@ def _seen_rows(made: SeriesPairs) -> SeenRows:
 
 
 def _require_learnable(split: Split, nodes: tuple[str, ...]) -> None:
-    """Refuse what could only fail later: a single node, a node without targets, a part with nothing to score."""
+    """Refuse data that would fail later: a single node, a node without targets, a part without targets."""
     require(len(nodes) > 0, "a graph must have two nodes or more, got none; pass some")
     require(len(nodes) > 1, f"a graph must have two nodes or more, got one, '{nodes[0]}'; add others")
     for name in ("train", "validation", "test"):

@@ -1,8 +1,8 @@
-"""The fitted model has a say before an edge is dropped: it may need the edge after all.
+"""Check of the dropped edges with the fitted model.
 
-Regressions decide before the fit which edges may exist. An edge that they drop is taken back if it adds to what the
-fitted model predicts. The model is then trained again with it. Regressions and model
-disagree then, and the probability that the edge exists is that of an edge that may just be kept.
+Regressions decide before the fit which edges may exist. A dropped edge is added again if it improves the predictions of
+the fitted model, and the model is then trained again with it. As regressions and model disagree, ``exists`` of such an
+edge is set to the lowest value of a kept edge.
 """
 
 import math
@@ -26,9 +26,9 @@ GRAPHS = 16
 
 
 def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan | None:
-    """Return the plan of a fit with the dropped edges that the fitted model needs; None where it needs none.
+    """Return the plan of a fit with the dropped edges that the fitted model needs; None if it needs none.
 
-    Effects within a step were found together with all others: no edge is taken back.
+    With effects within a step no edge is added, because all effects were estimated together.
     """
     evidence, preparation = plan.evidence, plan.dataset.preparation
     if evidence is None or evidence.within is not None:
@@ -48,7 +48,7 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
 def needed_after_all(
     model: LatentGraphModel, train: Pairs, evidence: RegressionEvidence, preparation: Preparation, seed: int
 ) -> EdgeMask:
-    """Return the dropped edges that are more likely than not given what the model predicts."""
+    """Return the dropped edges that are more likely than not, given the predictions of the model."""
     pairs = train[:: -(-len(train) // MOST_ROWS)]
     candidates = evidence.found.screened
     kept = evidence.of_candidates(evidence.kept)

@@ -1,4 +1,4 @@
-"""At which lags the edges of a fit act, by regressions on the edges that the evidence keeps."""
+"""The lags of the edges of a fit, from regressions on the edges that the evidence keeps."""
 
 from dataclasses import replace
 
@@ -21,16 +21,16 @@ BEYOND = (
 
 
 def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> RegressionEvidence:
-    """Return the evidence with the lag profiles of the edges that it keeps; without time there are none.
+    """Return the evidence with the lag profiles of the kept edges; pairs without time have none.
 
-    Of edges without direction both have the mean of the two profiles. Where edges act within a step, profiles begin at
-    lag 0.
+    Both directions of an edge without direction have the mean of the two profiles. If edges may act within a step,
+    profiles begin at lag 0.
     """
     preparation, nodes = dataset.preparation, len(dataset.nodes)
     if not preparation.is_series:
         return evidence
     source, target, exists = evidence.edges()
-    kept = (exists >= KEEP) & (source != target)  # no regression judges self-loops
+    kept = (exists >= KEEP) & (source != target)  # regressions do not test self-loops
     source, target, exists = source[kept], target[kept], exists[kept]
     candidates = Candidates.kept(evidence.rules, source, target, preparation.horizon)  # in the order of the edges
     believed, pairs = torch.zeros_like(candidates.used), all_pairs(dataset.split)
@@ -51,7 +51,7 @@ def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> Regr
     )
     effects, shares = found.effects[candidates.used], found.shares[candidates.used]
     if evidence.rules.symmetric:
-        back = (source * nodes + target).argsort()  # the place of the other direction
+        back = (source * nodes + target).argsort()  # the position of the other direction
         effects, shares = ((values + values[back]) / 2 for values in (effects, shares))
     known = ~effects.isnan().all(1)
     ends = {"source": source[known].tolist(), "target": target[known].tolist()}
@@ -61,7 +61,7 @@ def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> Regr
 
 
 def lag_of_edges(lags: LagTable, rules: EdgeRules, *, over_table: bool) -> Float[Tensor, "row slot"]:
-    """Return the dominant lag of each edge in the shape of the graph, NaN where none is known."""
+    """Return the dominant lag of each edge in the shape of the graph, NaN if it is not known."""
     source, target = (torch.tensor(ends, dtype=torch.long) for ends in (lags.source, lags.target))
     if over_table:
         found = torch.full(rules.candidate_edges.sources.shape, torch.nan)
@@ -73,7 +73,7 @@ def lag_of_edges(lags: LagTable, rules: EdgeRules, *, over_table: bool) -> Float
 
 
 def lags_beyond(evidence: RegressionEvidence, dataset: Dataset) -> list[str]:
-    """Say which edges surely act at a lag that the model does not read."""
+    """Return a note on edges that act with certainty at a lag beyond the window."""
     lags, nodes, window = evidence.lags, dataset.nodes, dataset.preparation.sizes.window
     newest = dataset.preparation.horizon
     if lags is None or not lags.source:

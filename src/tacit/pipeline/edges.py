@@ -1,6 +1,6 @@
 """The edges of a fit as tables and graphs: all edges, or the listed ones.
 
-``exists`` decides and ``probability`` describes; a fit without evidence decides by ``probability``.
+Edges are selected by ``exists``, or by ``probability`` in a fit without evidence.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas
     from torch_geometric.data import Data
 
-ACTING = ("std_error", "low", "high", "bagged")  # how often an edge acts: empty where it is not kept
+ACTING = ("std_error", "low", "high", "bagged")  # columns on how often an edge acts: empty if it is not kept
 
 WITHIN = ("within_step", "direction", "exists_either")
 
@@ -41,16 +41,16 @@ class Edges:
         return self.fitted.graph
 
     def probs(self, name: str = "edge_probs_") -> Tensor:
-        """Return the probability of every ordered pair; refused over a table of candidates."""
+        """Return the probability of every ordered pair; refused for a table of candidates."""
         require(
             self.graph.candidates is None,
-            f"{name} must have all pairs of nodes, which are kept for up to {MOST_EXPANDED} nodes, got "
+            f"{name} requires at most {MOST_EXPANDED} nodes, for which all pairs are kept, got "
             f"{len(self.fitted.nodes):,}; use edges_, which lists the candidates",
         )
         return self.graph.edge_probs.detach().cpu()
 
     def number(self, key: str) -> Tensor:
-        """Return a number of every edge, such as ``std_error`` or ``effect``; an error where it was not computed."""
+        """Return a number for every edge, such as ``std_error`` or ``effect``; raise if it was not computed."""
         values = getattr(self.fitted.edges, key)
         if values is None:
             remedy = (
@@ -60,11 +60,11 @@ class Edges:
                 if key in ("exists", "effect", "lag")
                 else "call estimate_std_errors, or set bootstrap_replicas in AssessmentOptions"
             )
-            raise AttributeError(f"{key} of the edges is not computed; {remedy}")
+            raise AttributeError(f"{key} of the edges was not computed; {remedy}")
         return torch.as_tensor(values).float()
 
     def words(self, key: str) -> np.ndarray:
-        """Return a column of words of every edge, such as ``direction``."""
+        """Return a text column for every edge, such as ``direction``."""
         words: np.ndarray = np.array(WORDS[key], dtype=object)[self.number(key).long().numpy()]
         return words
 
@@ -76,22 +76,22 @@ class Edges:
 
     @property
     def kept(self) -> Tensor:
-        """True for each edge that may exist, so that it was learned how often it acts; all without evidence."""
+        """True for each edge that may exist, whose probability was learned; all edges without evidence."""
         exists = self.exists
         if exists is None:
             return torch.ones(self.graph.edge_shape, dtype=torch.bool)
-        return ~(exists < self.fitted.record.keep)  # one of which nothing is known is kept
+        return ~(exists < self.fitted.record.keep)  # unknown (NaN) edges are kept
 
     @property
     def acts(self) -> Tensor:
-        """How often each edge acts; NaN where that is not known."""
+        """How often each edge acts; NaN if this is not known."""
         found = self.fitted.edges.probability
         probs = self.graph.edge_probs.detach().cpu() if found is None else found.float()
         return probs.masked_fill(~self.kept, torch.nan)
 
     @property
     def identifiable(self) -> Tensor | None:
-        """True for each edge that can be identified from the data; None where that was not computed."""
+        """True for each edge that is identifiable from the data; None if this was not computed."""
         flags = self.fitted.edges.identifiable
         return None if flags is None else flags == FLAGS.index("yes")
 
@@ -101,9 +101,10 @@ class Edges:
         return self.graph.learned.cpu()
 
     def attributes(self) -> dict[str, Tensor]:
-        """Return what is known of every edge besides ``exists`` and ``probability``, in the order of ``edges.csv``.
+        """Return the columns besides ``exists`` and ``probability`` that were computed, in the order of ``edges.csv``.
 
-        Words are places: ``identifiable`` in ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``.
+        Text columns are indices: ``identifiable`` in ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in
+        ``VARIES``.
         """
         edges, found = self.fitted.edges, dict[str, Tensor]()
         for key in EDGE_COLUMNS:
@@ -120,7 +121,7 @@ class Edges:
         chosen: Tensor | None = None,
         exists: Tensor | None = None,
     ) -> "pandas.DataFrame":
-        """Return all edges with their attributes, or those that are chosen; over a table, the candidates."""
+        """Return all edges with their attributes, or the chosen ones; for a table of candidates, the candidates."""
         attributes, candidates, exists = (
             self.attributes() if attributes is None else attributes,
             self.graph.candidates,
@@ -142,7 +143,7 @@ class Edges:
         return table if chosen is None else table[table.pop("chosen")].reset_index(drop=True)
 
     def lag_table(self) -> "pandas.DataFrame":
-        """Return the effect of each kept edge at each lag; an error where there are no lags."""
+        """Return the effect of each kept edge at each lag; raise if there are no lags."""
         import pandas
 
         lags = self.fitted.edges.lags
@@ -153,22 +154,22 @@ class Edges:
         return pandas.DataFrame(lags.columns(self.fitted.nodes))
 
     def by_table(self) -> "pandas.DataFrame":
-        """Return how often edges act in each situation or regime; no rows where no edge varies."""
+        """Return how often edges act in each situation or regime; no rows if no edge varies."""
         graph, by = self.fitted.config.graph, self.fitted.edges.by
         if not graph.depends_on and graph.regimes is None:
             raise AttributeError(
-                "it was not asked whether edges depend on the situation; set depends_on or regimes in GraphOptions"
+                "it was not tested whether edges depend on the situation; set depends_on or regimes in GraphOptions"
             )
         return (by or EdgesBy()).frame(self.fitted.nodes)
 
     @property
     def centres(self) -> Tensor:
-        """What the standard errors are about: the answer where regressions gave both, else the bagged estimate."""
+        """The estimates that the standard errors belong to: those of the regressions, or the bagged ones."""
         bagged = self.number("bagged")
         return self.probs() if "always" in self.fitted.record.uncertainty else bagged
 
     def intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> EdgeIntervals:
-        """Return intervals around the answer or the bagged estimate, for each edge or for all at once."""
+        """Return confidence intervals around ``centres``, for each edge or for all at once."""
         return intervals_around(
             self.centres,
             self.number("std_error"),
@@ -180,12 +181,12 @@ class Edges:
         )
 
     def listing(self, fdr: float | None = None) -> Listing:
-        """Return which edges are listed at a false discovery rate; if it is left out, at that of the fit."""
+        """Return which edges are listed at a false discovery rate, by default that of the fit."""
         rate = self.fitted.record.evidence.get("fdr", FDR) if fdr is None else fdr
         return Listing.of(self.graph, self.fitted.edges, rate)
 
     def listed_table(self, fdr: float | None = None) -> "pandas.DataFrame":
-        """Return the listed edges; ``exists`` of a pair without an arrow is the probability of either direction."""
+        """Return the listed edges; ``exists`` of a pair without direction is the probability of either direction."""
         found = self.listing(fdr)
         return self.table(chosen=found.listed, exists=None if self.exists is None else found.values)
 
@@ -203,9 +204,9 @@ class Edges:
         return self.table({**self.attributes(), "p_value": tests.p_values}, tests.chosen)
 
     def to_networkx(self, threshold: float | None = None) -> "networkx.DiGraph | networkx.Graph":
-        """Return the listed edges, or those above a threshold, as a networkx graph, with what the table says.
+        """Return the listed edges, or those above a threshold, as a networkx graph with the columns of the table.
 
-        A pair without an arrow is there in both directions, with ``undirected`` true.
+        A pair without direction is included in both directions, with ``undirected`` true.
         """
         probs, attributes, found = self._dense_acts("to_networkx"), self.attributes(), self.listing()
         if self.fitted.edges.direction is not None:
@@ -226,7 +227,7 @@ class Edges:
         return graph
 
     def to_pyg(self, threshold: float | None = None) -> "Data":
-        """Return the listed edges, or those above a threshold, as a PyG graph; without an arrow in both directions."""
+        """Return the listed edges, or those above a threshold, as a PyG graph; undirected ones in both directions."""
         found, edges = self.listing(), self.fitted.edges
         return to_pyg(
             self._dense_acts("to_pyg"),
@@ -245,13 +246,13 @@ class Edges:
         return self.acts
 
     def _either_way(self, found: Listing) -> Tensor | None:
-        """Return ``exists``; of pairs without an arrow the probability of either direction, in both entries."""
+        """Return ``exists``; both entries of a pair without direction have the probability of either direction."""
         if self.exists is None or not found.undirected.any():
             return self.exists
         return torch.where(found.undirected | found.undirected.mT, found.values.maximum(found.values.mT), self.exists)
 
     def _exported(self, threshold: float | None, found: Listing) -> Tensor | None:
-        """Return the listed edges and those that are required; None where a threshold decides."""
+        """Return the listed and the required edges; None if a threshold is used."""
         if threshold is not None or self.exists is None:
             return None
         return found.both_ways | found.required

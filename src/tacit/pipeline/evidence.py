@@ -43,7 +43,7 @@ SHORTEST_WINDOW = 2  # of a series: a window of one step would be a pair without
 
 
 def evidence_method(config: FitConfig, own: OwnParts) -> str:
-    """Return where evidence comes from: regressions, or the model where an influence passes several edges."""
+    """Return the source of the evidence: regressions, or the model if influences act over several edges."""
     wish = config.graph.evidence
     if wish != "auto":
         return wish
@@ -54,13 +54,13 @@ def evidence_method(config: FitConfig, own: OwnParts) -> str:
 
 @dataclass(frozen=True, eq=False)
 class RegressionEvidence:
-    """The evidence of regressions on all pairs of a data set, and how to repeat it on other rows.
+    """The evidence of regressions on all pairs of a data set, and its repetition on resamples.
 
-    ``needed``  edges that regressions would drop and the fitted model needs: every resample keeps them
-    ``lags_needed``  how many lags the window must have for the ranges of the rules
-    ``lags``    the effect of each lag of the edges that are kept
-    ``within``  the effects within a step, where edges may have them
-    ``observation``  the observation model of the regressions, where it is not Gaussian
+    ``needed``  edges that regressions would drop but the fitted model needs; they are kept in every resample
+    ``lags_needed``  number of lags that the window must have for the lag ranges of the rules
+    ``lags``    the effects of the kept edges at each lag
+    ``within``  the effects within a step, if edges may have them
+    ``observation``  the observation model of the regressions, if it is not Gaussian
     """
 
     evidence: Evidence
@@ -78,16 +78,16 @@ class RegressionEvidence:
 
     @property
     def kept(self) -> EdgeMask:
-        """The edges that are learned: those that may exist, and those of which nothing is known.
+        """The edges that are learned: those that may exist, and those that were not tested.
 
-        Of an edge within the step whose direction is open the model has one direction.
+        The model has one direction of an edge within the step whose direction is open.
         """
         kept = self.evidence.kept
         return kept if self.within is None else kept & (self.within.modelled(KEEP) | (self.evidence.exists >= 1))
 
     @property
     def dropped(self) -> EdgeMask:
-        """The edges, as a matrix, that could be but hardly exist: fixed at 0."""
+        """The possible edges, as a matrix, that are unlikely to exist and are fixed at 0."""
         source, target, _, _ = self.rules.open_edges()
         possible = torch.zeros(len(self.rules.nodes), len(self.rules.nodes), dtype=torch.bool)
         possible[target, source] = True
@@ -102,7 +102,7 @@ class RegressionEvidence:
         return source, target, exists.flatten()
 
     def shaped(self, values: Tensor, over_table: bool) -> Tensor:
-        """Return numbers of edges as a matrix where the graph of the model is one, though the evidence has a table."""
+        """Return numbers of edges in the layout of the graph of the model: a matrix or a table."""
         if self.over_table == over_table:
             return values
         candidates = self.rules.candidate_edges
@@ -113,7 +113,7 @@ class RegressionEvidence:
 
     @property
     def window(self) -> int:
-        """Steps of the past that a prediction needs to see."""
+        """Number of past steps that a prediction uses."""
         return max(SHORTEST_WINDOW, self.form.lags, self.lags_needed)
 
     def kept_on(
@@ -145,7 +145,7 @@ class RegressionEvidence:
         return kept if self.needed is None else kept | self.needed
 
     def of_candidates(self, mask: EdgeMask) -> Bool[Tensor, "target candidate"]:
-        """Return what a mask of edges says of the candidates whose sets were averaged."""
+        """Return a mask of edges in the shape of the candidates."""
         screened = self.found.screened
         target = screened.targets[:, None].expand_as(screened.sources)
         if not self.over_table:
@@ -156,7 +156,7 @@ class RegressionEvidence:
         return chosen
 
     def with_needed(self, needed: EdgeMask) -> "RegressionEvidence":
-        """Return the evidence with these edges kept: they exist with the least probability of an edge that is."""
+        """Return the evidence with these edges kept; their ``exists`` is the lowest value of a kept edge."""
         exists = torch.where(needed, self.evidence.exists.clamp_min(KEEP), self.evidence.exists)
         return replace(self, evidence=replace(self.evidence, exists=exists), needed=needed)
 
@@ -164,9 +164,9 @@ class RegressionEvidence:
 def find_evidence(
     dataset: Dataset, rules: EdgeRules, config: FitConfig, seed: int, *, over_table: bool, first_look: bool = False
 ) -> RegressionEvidence:
-    """Return the evidence of all pairs of the data set: training, validation and test.
+    """Return the evidence from all pairs of the data set: training, validation and test.
 
-    A ``first_look`` takes seconds: only the newest value of each source, and no resamples.
+    A ``first_look`` takes seconds: it uses only the newest value of each source, without resamples.
     """
     start, preparation = time.perf_counter(), dataset.preparation
     pairs = all_pairs(dataset.split)
@@ -241,7 +241,7 @@ def _given_priors(rules: EdgeRules) -> Float[Tensor, "node node"]:
 
 
 def _constant_targets(pairs: Pairs, names: Sequence[str]) -> list[str]:
-    """Name the nodes whose targets are always the same: no regression can judge what leads to them."""
+    """Return a note on the nodes with constant targets: edges into them cannot be tested."""
     known = torch.ones_like(pairs.targets, dtype=torch.bool) if pairs.observed is None else pairs.observed > 0
     high = pairs.targets.masked_fill(~known, -torch.inf).amax((0, 2))
     still = (high == pairs.targets.masked_fill(~known, torch.inf).amin((0, 2))).nonzero()[:, 0].tolist()
@@ -253,7 +253,7 @@ def _constant_targets(pairs: Pairs, names: Sequence[str]) -> list[str]:
 
 
 def layout_of(preparation: Preparation) -> SeriesLayout:
-    """Return how lags and features lie in the inputs."""
+    """Return the layout of lags and features in the inputs."""
     sizes = preparation.sizes
     return SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels)
 
@@ -287,7 +287,7 @@ def placed(
 
 
 def _with_rules(exists: Tensor, rules: EdgeRules, *, over_table: bool) -> Tensor:
-    """Return 1 for required edges, and nothing (NaN) for self-loops that are learned: no regression judges them."""
+    """Set required edges to 1 and learned self-loops to NaN, which regressions do not test."""
     source, target, _, required = rules.open_edges()
     exists = _filled(exists, rules, required, 1.0, over_table=over_table)
     return _filled(exists, rules, (source == target) & ~required, torch.nan, over_table=over_table)
@@ -296,7 +296,7 @@ def _with_rules(exists: Tensor, rules: EdgeRules, *, over_table: bool) -> Tensor
 def _filled(
     values: Tensor, rules: EdgeRules, chosen: Bool[Tensor, " edge"], value: float, *, over_table: bool
 ) -> Tensor:
-    """Put one number at some of the edges that can be."""
+    """Set one number for some of the possible edges."""
     source, target, _, _ = rules.open_edges()
     if over_table:
         values.view(-1)[rules.candidate_edges.positions(source[chosen], target[chosen])] = value
@@ -306,7 +306,7 @@ def _filled(
 
 
 def _both_ways(exists: Tensor, density: float, rules: EdgeRules) -> Tensor:
-    """Return one probability for both directions: the evidence of both adds up, the prior counts once."""
+    """Return one probability for both directions: the log odds of both are added, with the prior counted once."""
     prior = torch.full_like(exists, density)
     source, target, given, _ = rules.open_edges()
     known = ~given.isnan()

@@ -1,4 +1,4 @@
-"""What the stages of the assessment take, and what they find."""
+"""Inputs and results of the stages of the assessment."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,14 +21,14 @@ from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
 
 @dataclass
 class Assessment:
-    """The findings of the assessment.
+    """The results of the assessment.
 
-    ``evidence``    how it was found which edges exist, as ``record.json`` has it; empty where that was not asked
-    ``references``  scores of other forecasts, with the gain over them in scaled CRPS where that was computed
-    ``simple``      forecasts without a model, where a stage needed them
-    ``node_gains``  how much the edges improve the forecast of each node, a share of its scaled CRPS
-    ``model``       the fit in which edges depend on the situation, or have regimes; None where the first fit stands
-    ``situations``  what was found of that, as ``record.json`` has it, and in sentences of the answer
+    ``evidence``    how edges were tested, as in ``record.json``; empty if they were not
+    ``references``  scores of other forecasts, with the gain over them in scaled CRPS if it was computed
+    ``simple``      forecasts without a model, if a stage needed them
+    ``node_gains``  how much the edges improve the forecast of each node, as a fraction of its scaled CRPS
+    ``model``       the fit in which edges depend on the situation, or have regimes; None if the first fit is kept
+    ``situations``  the results on situations or regimes, as in ``record.json``
     """
 
     edges: EdgeFindings = field(default_factory=EdgeFindings)
@@ -43,21 +43,21 @@ class Assessment:
     model: LatentGraphModel | None = None
     situations: dict[str, Any] = field(default_factory=dict)
     situation_sentences: tuple[str, ...] = ()
-    scores: ForecastScores | None = None  # of the model on the test part, where a stage needed them
+    scores: ForecastScores | None = None  # of the model on the test part, if a stage needed them
 
 
 @dataclass(frozen=True)
 class AssessmentInputs:
-    """A fit and what it was made from.
+    """A fit and its inputs.
 
-    ``untrained``  the model as it was before
-    ``kept``       returns the edges that may be there given the rows of a resample; None where edges were not chosen
-                   before the fit: a probability then also says whether an edge is there at all
-    ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
-    ``closed_form``  regressions gave the fit, and give its controls
-    ``levelled``   pairs for the fit test in place of the test part
-    ``variables``  that edges may depend on, where that is asked
-    ``dataset``    what the pairs come from: times and series of regimes
+    ``untrained``  the model before the fit
+    ``kept``       a function that returns the edges that may exist given the rows of a resample; None if edges were not
+                   selected before the fit: a probability then includes whether the edge exists
+    ``dropped``    edges that are fixed at 0 because they are unlikely to exist, not because of a rule
+    ``closed_form``  whether regressions gave the fit; they then also give the controls
+    ``levelled``   pairs for the fit test that replace the test part
+    ``variables``  variables that edges may depend on, if this is tested
+    ``dataset``    the data set, for times and series of regimes
     """
 
     result: FitResult
@@ -77,17 +77,17 @@ class AssessmentInputs:
 
     @property
     def done(self) -> FitSettings:
-        """The settings of the fit, with as many epochs as it took."""
+        """The settings of the fit, with the number of epochs that were run."""
         return as_done(self.settings, len(self.result.history) or self.settings.epochs)
 
     @property
     def has_direct_estimate(self) -> bool:
-        """Were edges chosen first, so that mean and variance of the targets tell how often they act?"""
+        """Whether edges were selected first, so that mean and variance of the targets show how often they act."""
         return self.kept is not None and has_direct_estimate(self.result.model)
 
     @property
     def compile(self) -> bool:
-        """Are steps compiled?"""
+        """Whether training steps are compiled."""
         return bool(self.config.training.compile)
 
     def generator(self, purpose: str) -> torch.Generator:
@@ -96,6 +96,6 @@ class AssessmentInputs:
 
 
 def as_done(settings: FitSettings, epochs: int) -> FitSettings:
-    """Return the settings of a fit that ended after so many epochs."""
+    """Return the settings of a fit that ended after ``epochs`` epochs."""
     halvings = tuple(epoch for epoch in settings.halve_after if epoch < epochs)
     return replace(settings, epochs=epochs, patience=None, halve_after=halvings)

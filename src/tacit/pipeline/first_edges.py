@@ -1,4 +1,4 @@
-"""The first edges that a person sees: those of a first look, then those of the evidence, before a model is fitted."""
+"""The edges that are shown before a model is fitted: those of a first look, then those of the evidence."""
 
 import torch
 

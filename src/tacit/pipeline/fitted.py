@@ -45,16 +45,16 @@ KINDS: Mapping[str, Callable[[BernoulliGraph, Mapping[str, Any]], GraphDistribut
     "conditional": ConditionalBernoulliGraph.from_dict,
     "mixture": MixtureGraph.from_dict,
 }  # of ``situations`` in a record
-PRIOR = "prior."  # in front of the names of the tensors of a prior
+PRIOR = "prior."  # prefix of the names of the tensors of a prior
 
 
 @dataclass(eq=False)
 class Fitted:
-    """All that is kept of a fit.
+    """The result of a fit.
 
-    ``own``      the predictor that was passed as an object, if it was
-    ``weights``  tensors of a model whose own predictor was not passed yet
-    ``restored`` it was read from a file: its model predicts, and needs its loss and priors again to be trained further
+    ``own``      the predictor, if it was passed as an object
+    ``weights``  tensors of a model whose custom predictor was not passed yet
+    ``restored`` whether it was read from a file: its model predicts, and needs its loss and priors to be trained
     """
 
     record: Record
@@ -69,7 +69,7 @@ class Fitted:
 
     @property
     def graph(self) -> GraphDistribution:
-        """The learned distribution of graphs, for which the predictor is not needed."""
+        """The learned distribution of graphs; it does not require the predictor."""
         if self._model is not None:
             return self._model.graph
         return _restored_graph(self.config, self.preparation, self.weights or {}, self.record.situations)
@@ -91,7 +91,7 @@ class Fitted:
 
     @property
     def run(self) -> Run:
-        """The same as a run directory gives it when it is read: pages are drawn from this."""
+        """The run as read from a run directory; reports are drawn from it."""
         return run_of(self.record, self.model, self.history, self.edges)
 
     def write(self, directory: Path) -> None:
@@ -123,7 +123,7 @@ class Fitted:
         return cls(record, EdgeFindings(), [], *parts, model, restored=True)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Return what JSON can hold of it, and the rest as tensors."""
+        """Return the values for JSON, and the tensors."""
         text = {
             "record": self.record.model_dump(mode="json"),
             "edges": self.edges.model_dump(mode="json"),
@@ -133,7 +133,7 @@ class Fitted:
 
     @classmethod
     def from_parts(cls, text: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> "Fitted":
-        """Return what :meth:`to_parts` gave; an own predictor still has to be passed to :meth:`take_predictor`."""
+        """Return the fit from :meth:`to_parts`; pass a custom predictor to :meth:`take_predictor` afterwards."""
         record = Record.model_validate(text["record"])
         config, preparation = _stored_choices(record)
         stored = EdgeFindings.model_validate(text["edges"]), list(text["history"]), config, preparation
@@ -143,17 +143,17 @@ class Fitted:
         return fitted
 
     def take_predictor(self, predictor: Predictor, device: torch.device) -> None:
-        """Give the stored weights to a module like the one that was fitted."""
+        """Load the stored weights into a module with the structure of the fitted one."""
         try:
             self._build(OwnParts(predictor=predictor), device)
         except (RuntimeError, ValueError) as error:
             raise InputError(
-                f"predictor must have the structure of the fitted one, but: {_line(error)}; pass that"
+                f"predictor must have the structure of the fitted one, got another ({_line(error)}); pass that one"
             ) from None
         self.own = predictor
 
     def make_trainable(self, train: Pairs, prior: EdgePrior | None, own: OwnParts) -> None:
-        """Give a model that was read from a file its loss and priors again."""
+        """Restore the loss and the priors of a model that was read from a file."""
         device, tensors = self.graph.raw.device, model_tensors(self.model)
         parts = self.config, self.preparation, tensors, own
         self._model = restored_model(*parts, train=train, prior=prior).to(device).eval()
@@ -175,9 +175,9 @@ def restored_model(
     prior: EdgePrior | None = None,
     situations: Mapping[str, Any] | None = None,
 ) -> LatentGraphModel:
-    """Return the model with these tensors; ValueError where one is missing or of another shape or type.
+    """Return the model with these tensors; raise ValueError if one is missing or of another shape or type.
 
-    ``situations``  of the record: how its graph depends on the situation, or its regimes
+    ``situations``  the field of the record: how the graph depends on the situation, or its regimes
     """
     model = empty_model(config, preparation, _restored_candidates(preparation, tensors), own, train, prior)
     model.graph = with_situations(model.graph, situations or {})
@@ -196,7 +196,7 @@ def restored_model(
 
 
 def with_situations(graph: GraphDistribution, situations: Mapping[str, Any]) -> GraphDistribution:
-    """Return a graph of the kind that a record describes, of the right shapes; the same one where it is constant."""
+    """Return a graph of the kind that a record describes, of the right shapes; the same one if it is constant."""
     if "graph" not in situations:
         return graph
     assert isinstance(graph, BernoulliGraph)
@@ -213,7 +213,7 @@ def _restored_graph(
 
 
 def _restored_candidates(preparation: Preparation, tensors: Mapping[str, Tensor]) -> CandidateEdges | None:
-    """Return the table of candidates that a model is over, if it is over one."""
+    """Return the table of candidates of a model, if it has one."""
     if not any(name.startswith(CANDIDATES) for name in tensors):
         return None
     return CandidateEdges(len(preparation.nodes), *(tensors[f"{CANDIDATES}.{name}"] for name in CANDIDATE_PARTS))

@@ -1,4 +1,4 @@
-"""The one path from a plan to an answer: train, assess, score. The command and the estimators both take it."""
+"""From a plan to results: train, assess, score. The command and the estimators both use this path."""
 
 import copy
 import math
@@ -49,17 +49,17 @@ CAVEAT = (
     "A probability between 0 and 1 means that a relation acts at some times and not at others, or that the model "
     "uses random edges to reproduce noise. On real data it is not evidence of a random graph."
 )
-HALVINGS = (0.1, 0.2)  # parts of the training after which the worse half of the replicas stops
-STOPPED_VALUES = 2000  # of the test part, that a run is scored on after Ctrl-C: a person waits for it to end
+HALVINGS = (0.1, 0.2)  # fractions of the training after which the worse half of the replicas stops
+STOPPED_VALUES = 2000  # values of the test part that are scored after Ctrl-C, so that the run ends soon
 STOPPED = "the run was stopped: the scores use {pairs} of {all} test pairs, evenly spaced"
 PRELIMINARY = "Training was stopped before its end: the result is preliminary."
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a plan became; ``complete`` is false where Ctrl-C cut it short.
+    """The result of a plan; ``complete`` is false if it was stopped by Ctrl-C.
 
-    ``too_early``  says so where training stopped too early; else empty
+    ``too_early``  a sentence if training stopped too early, otherwise empty
     """
 
     plan: Plan
@@ -71,11 +71,11 @@ class Learned:
 
     @property
     def model(self) -> LatentGraphModel:
-        """The model that forecasts: that with situations or regimes, where they were found."""
+        """The model for forecasts: the one with situations or regimes, if they were found."""
         return self.assessment.model or self.result.model
 
     def compared(self) -> "Learned":
-        """Return it with the scores of forecasts without a model; stopped by Ctrl-C meanwhile, it is not complete."""
+        """Return the result with scores of forecasts without a model; it is not complete after Ctrl-C."""
         if self.assessment.simple or not self.complete:
             return self
         self.plan.listener.stage("scoring: forecasts without a model")
@@ -89,7 +89,7 @@ class Learned:
         return self
 
     def conclude(self) -> Fitted:
-        """Score the model on the test part, and return all that is kept of it."""
+        """Score the model on the test part, and return the fit."""
         with deferred_interrupts(), threads_for(len(self.plan.dataset.nodes) ** 2):
             self.plan.listener.stage("scoring: forecasts of the test part")
             record = _record(self)
@@ -109,7 +109,7 @@ class Learned:
 
 
 def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
-    """Train and assess; after Ctrl-C what was learned up to then is kept."""
+    """Train and assess; after Ctrl-C the results up to then are kept."""
     with threads_for(len(plan.dataset.nodes) ** 2):
         return _learn(plan, checkpoint)
 
@@ -159,7 +159,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
 def _with_needed_edges(
     plan: Plan, split: Split, settings: FitSettings, result: FitResult, untrained: LatentGraphModel
 ) -> tuple[Plan, FitResult, LatentGraphModel, bool]:
-    """Train again where the model needs edges that were dropped; stopped by Ctrl-C meanwhile, the first fit stays."""
+    """Train again if the model needs dropped edges; after Ctrl-C the first fit is kept."""
     if result.interrupted:
         return plan, result, untrained, True
     try:
@@ -175,7 +175,7 @@ def _with_needed_edges(
 
 
 def _too_early(result: FitResult, assessment: Assessment) -> str:
-    """Say that training stopped too early, unless regressions gave the answer in the end."""
+    """Return a sentence if training stopped too early, unless regressions gave the result."""
     if result.interrupted:
         return PRELIMINARY
     always_known = "always" in assessment.uncertainty and assessment.uncertainty["adopted"] > 0
@@ -185,7 +185,7 @@ def _too_early(result: FitResult, assessment: Assessment) -> str:
 def _train(
     plan: Plan, split: Split, settings: FitSettings, checkpoint: Checkpoints | None = None
 ) -> tuple[FitResult, LatentGraphModel]:
-    """Return the trained model, and a copy of it at its start; no training is needed where there is a closed form."""
+    """Return the fitted model, and a copy before the fit; a fit in closed form needs no training."""
     config, listener = plan.config, plan.listener
     if plan.closed_form:
         moments = plan.model.observation.by_moments
@@ -214,7 +214,7 @@ def _train(
 
 
 def _kept(plan: Plan, *, over_table: bool) -> Kept | None:
-    """Return the evidence stage for resamples of the training pairs."""
+    """Return a function that selects edges on resamples of the training pairs, as in the evidence stage."""
     evidence = plan.evidence
     if evidence is None:
         return None
@@ -310,7 +310,7 @@ def _record(learned: Learned) -> Record:
 
 
 def _scored(learned: Learned) -> tuple[Split, list[str]]:
-    """Return the data on which a model is scored: of a run that was stopped few test pairs, and that it is so."""
+    """Return the data for scoring, and notes; a stopped run is scored on fewer test pairs."""
     split, most = learned.split, max(1, STOPPED_VALUES // learned.split.test.num_nodes)
     if learned.complete or learned.assessment.scores is not None or len(split.test) <= most:
         return split, []
@@ -319,7 +319,7 @@ def _scored(learned: Learned) -> tuple[Split, list[str]]:
 
 
 def _finite(numbers: Mapping[str, float]) -> dict[str, float]:
-    """Return the numbers that could be computed: others are absent from a record."""
+    """Return the finite numbers; others are absent from a record."""
     return {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 

@@ -20,7 +20,7 @@ BYTES_OF_A_CELL = 30  # while the table is made and written as text
 
 
 def require_memory_for_table(rows: int, num_samples: int) -> None:
-    """Raise :class:`InputError` if a table of so many rows would not fit."""
+    """Raise :class:`InputError` if a table of this size would not fit in memory."""
     what = f"a table of {rows:,} rows" + (f" with {num_samples:,} samples each" if num_samples else "")
     remedy = "lower --steps or --samples, or pass fewer rows"
     require_memory(BYTES_OF_A_CELL * rows * (num_samples + len(LEVELS) + 2), "cpu", what, remedy)
@@ -36,8 +36,8 @@ def forecast_frame(
 ) -> "pd.DataFrame":
     """Return the table; ``numbers`` are mean, quantiles and samples in the units of the data.
 
-    ``keys`` name the first axis: when each forecast is, and of which series. ``further`` columns follow the quantiles.
-    Quantiles and samples are whole numbers where those of all nodes are.
+    ``keys`` name the first axis: the time of each forecast and its series. ``further`` columns follow the quantiles.
+    Quantiles and samples are integers if those of all nodes are.
     """
     import pandas as pd
 
@@ -61,10 +61,10 @@ def forecast_frame(
 
 
 def in_units(fitted: Fitted, values: Tensor, pairs: OfSeries) -> Float[Tensor, "..."]:
-    """Return predictions in the units of the data, in double precision: an offset may be large."""
+    """Return predictions in the units of the data, in double precision because an offset may be large."""
     return fitted.preparation.to_units(values.double().cpu(), pairs)
 
 
 def values_in_units(fitted: Fitted, values: Tensor, pairs: OfSeries) -> Float[Tensor, "..."]:
-    """Return samples or quantiles in the units of the data: whole numbers of counts, values of categories."""
+    """Return samples or quantiles in the units of the data: integers for counts, values for categories."""
     return as_values(in_units(fitted, values, pairs), fitted.config, fitted.nodes)

@@ -1,7 +1,7 @@
-"""Which kind of predictor forecasts best over the edges that may exist: a short training of each decides.
+"""Choice of the predictor by a short training of each kind on the edges that may exist.
 
-Evidence says which edges exist, whatever the predictor. So forecasts alone may choose it: a linear filter that starts
-at regressions, or a network shared by all nodes where there are enough pairs to train one.
+The evidence for edges does not depend on the predictor, so it can be chosen by its forecasts: a linear filter that
+starts from regressions, or a network shared by all nodes if there are enough pairs to train one.
 """
 
 from collections.abc import Callable
@@ -26,12 +26,12 @@ ENOUGH_FOR_A_NETWORK = 2000  # pairs
 FILTER, NETWORK = "filter", "feedforward"
 STEPS = 150  # of the short training
 MOST_SCORED = 1000  # validation pairs
-CLEARLY = 0.01  # lower CRPS, as a share, that a network needs: the filter says more about its edges
+CLEARLY = 0.01  # fraction by which a network must lower the CRPS: the edges of a filter are easier to interpret
 
 
 @dataclass(frozen=True, eq=False)
 class KindChoice:
-    """The kind that was chosen, the data as it sees them, and why."""
+    """The chosen kind, the data with its window, and the reason."""
 
     kind: str
     dataset: Dataset
@@ -48,7 +48,7 @@ def choose_kind(
     device: torch.device,
     listener: Listener,
 ) -> KindChoice:
-    """Return the kind with the lower scaled CRPS on validation pairs; a network may look further back than edges do."""
+    """Return the kind with the lower scaled CRPS on validation pairs; a network may have a longer window."""
     able = [kind for kind in (FILTER, NETWORK) if _uses_options(config, kind)]
     if NETWORK in able and FILTER not in able:
         return KindChoice(NETWORK, with_longer_window(), "it uses the options of [predictor]")
@@ -68,7 +68,7 @@ def choose_kind(
 
 
 def _uses_options(config: FitConfig, kind: str) -> bool:
-    """Does a kind use every option of [predictor] that was set?"""
+    """Return whether a kind uses every option of [predictor] that was set."""
     try:
         config.predictor.require_used(PREDICTORS[kind])
     except InputError:
@@ -123,5 +123,5 @@ def _train(
 
 
 def _part(pairs: Pairs, most: int) -> Pairs:
-    """Return evenly spread pairs, at most so many."""
+    """Return evenly spaced pairs, at most ``most``."""
     return pairs[:: max(1, -(-len(pairs) // most))]

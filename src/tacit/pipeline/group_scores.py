@@ -8,7 +8,7 @@ Named = dict[str, dict[str, float]]  # score -> name of the node or series -> nu
 
 
 def group_scores(scores: ForecastScores, nodes: Sequence[str], series_names: Sequence[str]) -> dict[str, Named]:
-    """Return ``by_node`` and ``by_series``; the latter is empty where series have no names."""
+    """Return ``by_node`` and ``by_series``; the latter is empty if series have no names."""
     return {"by_node": _named(scores.by_node, nodes), "by_series": _named(scores.by_series, series_names)}
 
 

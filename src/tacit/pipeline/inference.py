@@ -1,7 +1,7 @@
-"""A fitted model on new data: predictions, samples and scores, the same numbers from the command and in Python.
+"""Predictions, samples and scores of a fitted model on new data, the same from the command and in Python.
 
-All rows share their graphs, and for points and quantiles the noise as well, so that what is predicted for a row does
-not depend on the rows beside it.
+All rows share their graphs, and for points and quantiles the noise as well, so that the prediction for a row does not
+depend on other rows.
 """
 
 import math
@@ -27,6 +27,7 @@ from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.observation_kinds import require_new_values, supports_of
 from tacit.pipeline.regime_columns import regime_columns
 from tacit.pipeline.series_numbers import needs_series, training_names, training_series
+from tacit.pipeline.situation_options import about_depends_on
 from tacit.pipeline.sources import Source, read_sources
 from tacit.randomness import generator_for
 
@@ -39,10 +40,11 @@ Values = Float[np.ndarray, "pair node channel"]
 
 
 def read_new(fitted: Fitted, sources: Sequence[str]) -> Source:
-    """Read new data of the kind that a fit learned from; pairs may lack their targets."""
+    """Read new data in the format of the training data; pairs may lack their targets."""
     preparation = fitted.preparation
     channels = None if preparation.is_series else preparation.sizes.out_channels
-    source = read_sources(sources, fitted.config.data, piece=True, out_channels=channels, nodes=fitted.nodes)
+    with about_depends_on(fitted.config):
+        source = read_sources(sources, fitted.config.data, piece=True, out_channels=channels, nodes=fitted.nodes)
     files = data_files(sources)
     return preparation.completed(source, series_labels(files)[0] if len(files) == 1 else None)
 
@@ -76,7 +78,7 @@ def class_probabilities(
 def samples(
     fitted: Fitted, source: Source, *, num_samples: int, seed: int = 0
 ) -> Float[np.ndarray, "pair sample node channel"]:
-    """Return samples of every target: one graph for all pairs at each place, and noise of each pair's own."""
+    """Return samples of every target: all pairs share the graph of a sample, and each pair has its own noise."""
     require_int("num_samples", num_samples)
     new, draws = new_pairs(fitted, source), _draws(fitted, num_samples, seed)
     drawn = [values_in_units(fitted, draws.own_values(pairs), pairs) for pairs in _chunks(new.pairs, draws)]
@@ -86,8 +88,8 @@ def samples(
 def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples: int = 0) -> "pd.DataFrame":
     """Return one row per time, node and variable: mean, median, quantiles, the actual value and, if asked for, samples.
 
-    Every window of the source is predicted, those whose target is not known yet included. ``attrs["notes"]`` says what
-    was changed or left out.
+    Every window of the source has a forecast, also if its target is not known yet. ``attrs["notes"]`` lists what was
+    changed or left out.
     """
     preparation = fitted.preparation
     require_int("num_samples", num_samples, 0)
@@ -114,7 +116,7 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
 
 
 def prediction_index(times: np.ndarray, series: np.ndarray | None, row_name: str) -> "pd.Index":
-    """Return when each prediction is, with its series where there are several."""
+    """Return the time of each prediction, with its series if there are several."""
     import pandas as pd
 
     if series is None:
@@ -123,7 +125,7 @@ def prediction_index(times: np.ndarray, series: np.ndarray | None, row_name: str
 
 
 def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[str, Any]:
-    """Return scores and findings on the fit's own test part, as they were recorded, or on new data."""
+    """Return scores and findings on the test part of the fit, as recorded, or on new data."""
     if source is None:
         record = fitted.record
         return {
@@ -147,7 +149,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
         series_names = training_names(fitted)
     generator = generator_for(seed, "score", device)
     scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread(known))
-    goodness = fit_test(fitted.model, known, preparation, seed)
+    goodness = fit_test(fitted.model, known, preparation, seed, trained=bool(fitted.history))
     return {
         "data": source.name,
         "pairs": len(known),
@@ -160,7 +162,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
 
 
 def new_pairs(fitted: Fitted, source: Source) -> NewPairs:
-    """Return the pairs of new data, with all that was changed or left out on the way in ``notes``."""
+    """Return the pairs of new data; ``notes`` lists what was changed or left out."""
     notes = require_new_values(fitted.config, fitted.preparation, source)
     new = fitted.preparation.apply(source)
     if new.series is not None and needs_series(fitted):

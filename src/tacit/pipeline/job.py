@@ -1,4 +1,4 @@
-"""``tacit fit``: the path from a file to a run directory with its report, which survives being stopped."""
+"""``tacit fit``: from a file to a run directory with a report; a stopped run can be resumed."""
 
 from collections.abc import Callable, Sequence
 from contextlib import chdir
@@ -26,9 +26,9 @@ from tacit.training import Checkpoints, Listener, Processes, meet_in_step
 
 @dataclass(frozen=True)
 class FitJob:
-    """What the job made, and the seconds of its stages: those of the record, and writing.
+    """The result of the job, and the seconds of its stages: those of the record, and writing.
 
-    ``report``  None where Ctrl-C came before it was drawn: ``tacit report`` draws it
+    ``report``  None if Ctrl-C was pressed before it was drawn; ``tacit report`` draws it
     """
 
     run: Run
@@ -48,20 +48,20 @@ def run_fit(
     command: str = "tacit fit",
     listener: Listener | None = None,
 ) -> FitJob | None:
-    """Learn the graph behind ``source`` and write a run directory; nothing is written when the input is refused.
+    """Learn the graph behind ``source`` and write a run directory; nothing is written if the input is refused.
 
-    Several files, or a folder of them, are several series.
+    Several files, or a folder of files, are several series.
 
-    Where several processes train together all go through the same stages; the first writes, the others return None.
+    If several processes train together, all run the same stages; the first one writes, the others return None.
     """
     require(
         directory.resolve() != Path.cwd(),
         f"out must be a directory for this run only, got '{directory}', the working directory; choose another --out",
     )
-    settle_simultaneous(settle_situations(config))  # options that do not go together are refused before a file is read
+    settle_simultaneous(settle_situations(config))  # incompatible options are refused before a file is read
     sources = [source] if isinstance(source, str) else list(source)
     processes = Processes.current()
-    if not processes.several:  # of several the first refuses it when it starts the run
+    if not processes.several:  # with several processes, the first one checks this when it starts the run
         require_new(directory, besides=NOTHING)
     request = Request(
         sources=sources,
@@ -81,10 +81,10 @@ def run_fit(
 def resume_fit(
     directory: Path, *, find_device: Callable[[str], torch.device] = torch.device, listener: Listener | None = None
 ) -> FitJob | None:
-    """Go on with a run that was stopped: it ends with the files that it would have ended with.
+    """Resume a stopped run; its final files are the same as without the interruption.
 
     Paths are relative to the folder in which the run was started. Several processes can resume a run of one process,
-    and the other way round.
+    and vice versa.
     """
     processes = Processes.current()
     with resume_run(directory, processes) as (request, lock):
@@ -121,15 +121,15 @@ def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
 
 
 def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJob | None:
-    """Learn and write the run; until it is complete the directory keeps the checkpoint and the call."""
+    """Learn and write the run; until it is complete the directory contains the checkpoint and the call."""
     learned = learn(plan, checkpoint=Checkpoints(directory / CHECKPOINT, before=lock.require))
     job = _write(learned, directory, lock) if processes.first else None
-    meet_in_step(processes, None)  # if the first dies in its last moments, the others say how to go on
+    meet_in_step(processes, None)  # if the first process dies at the end, the others print how to resume
     return job
 
 
 def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
-    """Write the run, then draw its report; after Ctrl-C the report, which takes seconds, is left out."""
+    """Write the run, then draw its report; after Ctrl-C the report is left out, because it takes seconds."""
     learned = learned.compared()
     with deferred_interrupts() as held:
         fitted = learned.conclude()
@@ -157,12 +157,12 @@ def _drawn(directory: Path, run: Run) -> Path | None:
 
 
 def draw_run(directory: Path, run: Run) -> Path:
-    """Draw the report; what draws is imported late, because a person waits for the first edges."""
+    """Draw the report; the module is imported here so that the first edges are shown sooner."""
     from tacit import report
 
     return report.draw_run(directory, run)
 
 
 def _named(device: str, processes: Processes) -> str:
-    """Return the name of a device that holds for all processes: each has a GPU of its own."""
+    """Return the name of a device that is valid for all processes, each of which has its own GPU."""
     return torch.device(device).type if processes.several else device

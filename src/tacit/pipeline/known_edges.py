@@ -23,7 +23,7 @@ from tacit.pipeline.parts import OwnParts
 
 
 def read_rules(dataset: Dataset, config: GraphOptions, candidates: CandidateEdges | Tensor | None = None) -> EdgeRules:
-    """Return what is known of the edges, from the config and the files it names, or from a table of candidates."""
+    """Return the rules for edges from the config and the files that it names, or from a table of candidates."""
     nodes = dataset.nodes
     kinds = {name: getattr(config, name) for name in ("symmetric", "self_loops", "simultaneous")}
     rules = EdgeRules(nodes, **kinds)
@@ -43,9 +43,9 @@ def read_rules(dataset: Dataset, config: GraphOptions, candidates: CandidateEdge
 
 
 def window_for_lags(rules: EdgeRules, dataset: Dataset, window: int | None) -> int | None:
-    """Return the window that the lags of the rules need; None without any.
+    """Return the window that the lags of the rules require; None without lag rules.
 
-    ``window`` is the one that was set: lags beyond it are refused, as are those of pairs without time.
+    ``window`` is the one that the user set: lags beyond it are refused, as are lags for pairs without time.
     """
     ranges, preparation = rules.lag_ranges, dataset.preparation
     if ranges is None:
@@ -60,7 +60,7 @@ def window_for_lags(rules: EdgeRules, dataset: Dataset, window: int | None) -> i
 
 
 def require_lag_ranges(rules: EdgeRules, options: PredictorOptions, own: OwnParts) -> None:
-    """Refuse a kind of predictor that would read lags which edges may not have."""
+    """Refuse a kind of predictor that cannot restrict the lags of edges."""
     if rules.lag_ranges is None or options.kind == "auto" or own.kind(options).lag_ranges:
         return
     raise InputError(
@@ -75,13 +75,13 @@ def place_nodes(dataset: Dataset, config: GraphOptions) -> np.ndarray | None:
 
 
 def left_out(rules: EdgeRules) -> tuple[str, ...]:
-    """Say which nodes have no edge that can be. It is no error: a predictor has a path of each node's own."""
+    """Return a note on the nodes without possible edges; they are predicted from their own inputs."""
     alone = rules.isolated
-    return (f"no candidate leads to or from {alone}: predicted only from their own inputs",) if alone else ()
+    return (f"nodes without candidate edges are predicted only from their own inputs: {alone}",) if alone else ()
 
 
 def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: CandidateEdges | Tensor | None) -> None:
-    """Raise :class:`InputError` if two choices say which edges can be."""
+    """Raise :class:`InputError` if two options define the candidate edges."""
     sources = {
         "k_nearest in [graph]": config.k_nearest is not None,
         "k_correlated in [graph]": config.k_correlated is not None,
@@ -95,7 +95,7 @@ def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: Cand
 
 
 def _found(config: GraphOptions, coordinates: np.ndarray | None, seen: SeenRows) -> CandidateEdges | None:
-    """Return the candidates by place or by correlation, if either is asked for."""
+    """Return the candidates by distance or by correlation, if one of these options is set."""
     if config.k_correlated is not None:
         _require_fewer("k_correlated", config.k_correlated, seen.targets.shape[1])
         return correlated_pairs(seen.targets, seen.inputs, config.k_correlated)
@@ -115,7 +115,7 @@ def _require_fewer(name: str, k: int, num_nodes: int) -> None:
 
 
 def _with_named(rules: EdgeRules, config: GraphOptions) -> EdgeRules:
-    """Return the rules of the file with those that the config names itself."""
+    """Return the rules of the file together with those in the config."""
     return replace(
         rules,
         forbidden={*rules.forbidden, *config.forbidden},

@@ -1,4 +1,4 @@
-"""Single stages of the assessment of a fitted model, with the data of the fit."""
+"""Single stages of the assessment for a fitted model, with the data of the fit."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,18 +30,18 @@ from tacit.training import Listener
 
 
 def require_constant(fitted: Fitted, what: str) -> None:
-    """Refuse a fit whose edges depend on the situation or have regimes: its own stage gave the errors."""
+    """Refuse a fit whose edges depend on the situation or have regimes: their stage estimated the errors."""
     kind = fitted.record.situations.get("kind", CONSTANT)
     require(
         kind == CONSTANT,
         f"{what} requires a graph with one probability per edge, got one in which edges "
         f"{'have regimes' if kind == MIXTURE else 'depend on the situation'}; fit without "
-        f"{'regimes' if kind == MIXTURE else 'depends_on'}, or use what fit found",
+        f"{'regimes' if kind == MIXTURE else 'depends_on'}, or use the results of fit",
     )
 
 
 def same_dataset(fitted: Fitted, source: Source) -> Dataset:
-    """Return the data of the fit again, in the same parts; other data has other units, and is refused."""
+    """Return the data of the fit in the same parts; data with other units is refused."""
     kind = OwnParts(predictor=fitted.own).kind(fitted.config.predictor)
     dataset = Dataset.prepare(source, fitted.config.data, seed=fitted.record.seed, scaled=kind.scaled)
     require(
@@ -60,15 +60,15 @@ def add_std_errors(
     listener: Listener,
     own: OwnParts,
 ) -> None:
-    """Estimate standard errors and keep them with the fit, in place of earlier ones; the model stays as it is.
+    """Estimate standard errors and store them in the fit, replacing earlier ones; the model does not change.
 
-    ``own``  the loss and the table of candidates that were passed as objects
+    ``own``  the loss and the table of candidates, if they were passed as objects
     """
     config, train = fitted.config, dataset.split.train
     require(
         fitted.record.converged,
         "standard errors require a converged fit, got one that stopped too early; raise epochs, or "
-        "leave the options of the training out",
+        "leave out the options of the training",
     )
     options = AssessmentOptions(bootstrap_replicas=replicas, block=block)
     require_resampling(options, dataset.preparation, train)
@@ -85,7 +85,7 @@ def add_std_errors(
         seed=fitted.record.seed,
         compile=bool(config.training.compile),
         listener=listener,
-        moments="always" in fitted.record.uncertainty or closed_form,  # the answer is theirs
+        moments="always" in fitted.record.uncertainty or closed_form,  # then the probabilities come from regressions
         kept=_chosen_again(fitted, dataset, own),
         thorough=config.assessment.thorough,
         trained=not fitted.model.observation.joint,
@@ -108,7 +108,7 @@ def add_std_errors(
 
 
 def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | None:
-    """Return the evidence stage for resamples, as in the fit; None where no regressions chose the edges."""
+    """Return a function that selects edges on resamples, as in the fit; None if regressions did not select edges."""
     if fitted.config.graph.evidence != REGRESSION:
         return None
     rules, seed = read_rules(dataset, fitted.config.graph, own.candidates), fitted.record.seed
@@ -119,18 +119,18 @@ def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | Non
 
 
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
-    """Give a fit that was read from a file the loss and the priors of its training."""
+    """Restore the loss and the priors of a fit that was read from a file."""
     own = replace(own, predictor=fitted.own)
     layout = "matrix" if fitted.graph.candidates is None else "table"
     config = fitted.config.model_copy(update={"graph": fitted.config.graph.model_copy(update={"layout": layout})})
     rules = read_rules(dataset, config.graph, own.candidates)
-    evident = fitted.edges.exists is not None  # then beliefs went into the evidence, not into the training
+    evident = fitted.edges.exists is not None  # then priors were used in the evidence, not in the training
     prior = None if evident else build_prior(config, dataset, rules, own)
     fitted.make_trainable(dataset.split.train, prior, own)
 
 
 def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) -> Identifiability:
-    """Find out which edges can be identified, and keep it with the fit."""
+    """Find which edges are identifiable, and store the result in the fit."""
     device = fitted.model.graph.raw.device
     found = identify_edges(
         fitted.model,
@@ -144,9 +144,9 @@ def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) 
 
 
 def goodness_on(fitted: Fitted, pairs: Pairs, **options: Any) -> Goodness:
-    """Test the fit on pairs that the model was not fitted on; those without any target are left out."""
+    """Test the fit on pairs that the model was not fitted on; pairs without a target are left out."""
     device = fitted.model.graph.raw.device
     pairs = pairs.with_targets()
     generator = generator_for(fitted.record.seed, "goodness", device)
-    names = list(fitted.nodes)
-    return goodness_of_fit(fitted.model, pairs.to(device), generator=generator, node_names=names, **options)
+    options |= {"node_names": list(fitted.nodes), "trained": bool(fitted.history)}
+    return goodness_of_fit(fitted.model, pairs.to(device), generator=generator, **options)

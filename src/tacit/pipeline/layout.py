@@ -1,4 +1,4 @@
-"""Over all pairs of nodes or over a table of candidates: which of the two a fit takes, and when it goes back."""
+"""Choice between a matrix of all pairs of nodes and a table of candidates."""
 
 from typing import Literal
 
@@ -12,13 +12,13 @@ Layout = Literal["matrix", "table"]
 # without candidates.
 MANY_NODES = 200
 FEW_CANDIDATES = 0.25  # of all ordered pairs
-# Up to so many nodes a learned model goes back to all pairs of nodes, 160,000 of them: standard errors, flags and other
-# graphs are looked for over those, edges.csv is 6 MB, and a heatmap can still be read. All grow with the square.
+# Up to this number of nodes, a learned model is expanded to all pairs of nodes (160,000) for standard errors, flags and
+# other graphs; edges.csv is then 6 MB, and a heatmap is still readable. All grow with the square of the nodes.
 MOST_EXPANDED = 400
 
 
 def usual_layout(wish: str, rules: EdgeRules) -> tuple[Layout, str]:
-    """Return how a graph is held, and why; a table that is the ``wish`` and cannot be is refused."""
+    """Return the layout of a graph, and the reason; a table that is requested but not possible is refused."""
     asked = wish == "table"
     if rules.symmetric:
         require(

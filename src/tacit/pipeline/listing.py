@@ -1,4 +1,4 @@
-"""Which edges of a fit are listed and which are required: one decision for the answer, tables and graphs."""
+"""The listed and the required edges of a fit, the same for the answer, tables and graphs."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ from tacit.records import EdgeFindings
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """The edges of a fit, in the shape of its graph; both entries of a pair of a graph without directions.
+    """The edges of a fit, in the shape of its graph; a graph without directions has both entries of a pair.
 
-    ``values``      what decides; of a pair without an arrow, in one entry, the probability of either direction
-    ``listed``      found in the data at a false discovery rate; a pair without an arrow is there once
-    ``required``    known, hence not listed
-    ``undirected``  the entries of pairs without an arrow
+    ``values``      the values used for the decision; one entry of an undirected pair has that of either direction
+    ``listed``      edges found in the data at a false discovery rate; an undirected pair is included once
+    ``required``    known edges, which are not listed
+    ``undirected``  the entries of pairs whose direction is open
     """
 
     values: Tensor
@@ -29,7 +29,7 @@ class Listing:
 
     @classmethod
     def of(cls, graph: GraphDistribution, edges: EdgeFindings, fdr: float) -> "Listing":
-        """Return the list; without evidence the probabilities decide, and what is not identifiable is left out."""
+        """Return the list; without evidence it uses the probabilities of the identifiable edges."""
         probs, learned = graph.edge_probs.detach().cpu().float(), graph.learned.cpu()
         symmetric, units = graph.symmetric and graph.candidates is None, edges.units
         required = ~learned & (probs > 0)
@@ -42,10 +42,10 @@ class Listing:
         return cls(values, listed_edges(values, fdr, learned, symmetric=symmetric), required, units.undirected)
 
     def mirrored(self, values: Tensor) -> Tensor:
-        """Return numbers of edges, those of a pair without an arrow in both of its entries."""
+        """Return numbers of edges with both entries filled for undirected pairs."""
         return torch.where(self.undirected.mT, values.mT, values) if self.undirected.any() else values
 
     @property
     def both_ways(self) -> Tensor:
-        """What is listed, pairs without an arrow in both entries."""
+        """The listed edges, with both entries of undirected pairs."""
         return self.listed | (self.listed & self.undirected).mT if self.undirected.any() else self.listed

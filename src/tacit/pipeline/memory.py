@@ -1,14 +1,14 @@
 r"""The memory estimate of a fit, before anything is allocated.
 
 ====================  ==================================================================================================
-a step of training    :func:`~tacit.graph.step_bytes`, for every replica; where edges have weights $16$ bytes more for
-                      each weight of each entry, and with two layers or more what sources hold under each graph; where
-                      every two graphs are compared at each node, a number for each
+a step of training    :func:`~tacit.graph.step_bytes`, for every replica; $16$ bytes for each weight of each entry if
+                      edges have weights; the hidden values of the sources under each graph with two or more layers; a
+                      number for each pair of graphs and node if the loss compares graphs
 a score               $S' = 200$ graphs that the pairs share, with their uniforms: $9 S'$ bytes an entry
 a record, all pairs   a row of ``edges.csv`` is about 800 bytes while it is read
 ====================  ==================================================================================================
 
-An entry is a pair of nodes, or a slot of the table of candidates. The largest of the three has to fit.
+An entry is a pair of nodes, or a slot of the table of candidates. The largest of the three must fit in memory.
 """
 
 import torch
@@ -40,7 +40,7 @@ def require_memory_for(
 
 
 def require_memory_for_evidence(rules: EdgeRules, device: torch.device, *, table: bool) -> None:
-    """Raise :class:`InputError` if there are too many edges to be judged one by one."""
+    """Raise :class:`InputError` if there are too many edges to test."""
     edges = rules.candidate_edges.num_edges if table else len(rules.nodes) ** 2
     _require(EVIDENCE_BYTES * edges if table else PAIR_BYTES * edges, rules, device, table=table)
 
@@ -57,7 +57,7 @@ def _require(needed: int, rules: EdgeRules, device: torch.device, *, table: bool
 
 
 def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int, columns: int, replicas: int) -> int:
-    """Return what training so many replicas at once needs, over a matrix or table of this size."""
+    """Return the memory for training ``replicas`` replicas at once, with a matrix or table of this size."""
     batch = min(config.training.batch_size or 1, len(dataset.split.train))
     kind, graphs, sizes = own.kind(config.predictor), config.model.num_graphs, dataset.preparation.sizes
     channels = kind.edge_channels(sizes, config.predictor)

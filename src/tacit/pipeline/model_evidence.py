@@ -1,4 +1,4 @@
-"""Evidence from the fitted model: it decides which edges exist; others are fixed at 0, and it is retrained."""
+"""Evidence from the fitted model: edges that are unlikely to exist are fixed at 0, and the model is retrained."""
 
 import time
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from tacit.pipeline.resampling import block_length
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import FitResult, FitSettings, LatentGraphModel
 
-DENSITY = 0.1  # prior share of edges that exist, where none is given
+DENSITY = 0.1  # default prior fraction of edges that exist
 EARLY = "training stopped too early"
 STAGE, KEPT_STAGE = "evidence: retraining without and with each edge", "fit: the edges that may exist"
 
@@ -26,7 +26,7 @@ class JudgedFit:
     """A fit of the edges that may exist.
 
     ``untrained``  the model before the fit, without the edges that were dropped and without a prior
-    ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
+    ``dropped``    edges that are fixed at 0 because they are unlikely to exist, not because of a rule
     """
 
     evidence: Evidence
@@ -37,17 +37,17 @@ class JudgedFit:
 
 
 def judges_edges(plan: Plan, result: FitResult) -> bool:
-    """Does this model have to say which edges exist, and can it?"""
+    """Return whether edges are tested with this model."""
     graph = result.model.graph
     return evidence_method(plan.config, plan.own) == MODEL and graph.has_edge_probs and graph.candidates is None
 
 
 def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
-    """Say why it was not computed whether edges exist, for a fit that has no evidence."""
+    """Return why the existence of edges was not tested, for a fit without evidence."""
     if config.graph.evidence == NONE:
         return 'evidence in [graph] is "none"'
     if not config.assessment.enabled:
-        return "with this predictor it comes from the trained model, as part of the assessment, which is off"
+        return "with this predictor it is part of the assessment, which is off"
     if graph.candidates is not None:
         return f"with this predictor it requires all pairs of nodes, and at most {MOST_EXPANDED} nodes"
     return (
@@ -60,7 +60,7 @@ def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
 def judge_edges(
     plan: Plan, result: FitResult, untrained: LatentGraphModel, split: Split, settings: FitSettings
 ) -> JudgedFit:
-    """Return the evidence of a trained model, and the model trained on with what may exist, without prior."""
+    """Return the evidence of a trained model, and the model retrained with the edges that may exist, without prior."""
     start, config, preparation = time.perf_counter(), plan.config, plan.dataset.preparation
     model, listener, compiled = result.model, plan.listener, bool(config.training.compile)
     listener.stage(STAGE)
@@ -95,7 +95,7 @@ def judge_edges(
 
 
 def prior_probs(rules: EdgeRules, density: float) -> EdgeProbs:
-    """Return the probability of every edge to exist before the data: that of a rule, or the density."""
+    """Return the prior probability that each edge exists: that of a rule, or the density."""
     prior = torch.full((len(rules.nodes), len(rules.nodes)), density)
     source, target, given, _ = rules.open_edges()
     known = ~given.isnan()

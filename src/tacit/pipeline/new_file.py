@@ -1,4 +1,4 @@
-"""A new file that a user named: written atomically, and never over another file."""
+"""New files that the user named: written atomically, existing files are never overwritten."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,9 +14,9 @@ TABLES = (".csv", ".parquet")
 
 
 def write_asked_for(path: Path, data: bytes, *, option: str, other: str, folder: bool = False) -> None:
-    """Write it; an :class:`InputError` names the ``option`` that asked for it and what ``other`` to choose.
+    """Write a file; an :class:`InputError` names the ``option`` and what ``other`` value to choose.
 
-    Its ``folder`` is made if asked for. A full disk is no fault of the name, and stays an :class:`OSError`.
+    With ``folder`` its folder is made. A full disk is not the fault of the path and stays an :class:`OSError`.
     """
     try:
         with made(path.parent) if folder else nullcontext():
@@ -30,18 +30,18 @@ def write_asked_for(path: Path, data: bytes, *, option: str, other: str, folder:
 
 
 def require_new_table(path: Path) -> None:
-    """Refuse a place for a table before the work begins."""
+    """Refuse an invalid path for a table before the work begins."""
     require(path.suffix in TABLES, f"out must be a .csv or .parquet file, got {path}; choose another --out")
     require(not path.exists(), f"out must be a new file, got {path}, which exists; choose another --out")
 
 
 def csv_text(frame: "pd.DataFrame") -> str:
-    """Return a table as CSV, with ten digits: values may vary little around a large mean."""
+    """Return a table as CSV with ten digits, because values may vary little around a large mean."""
     return str(frame.to_csv(index=False, float_format="%.10g"))
 
 
 def write_table(frame: "pd.DataFrame", path: Path) -> None:
-    """Write a table as CSV or parquet, by the suffix of the file: atomically, and never over another file."""
+    """Write a table as CSV or Parquet, by the suffix of the path; an existing file is not overwritten."""
     require_new_table(path)
     data = csv_text(frame).encode() if path.suffix == ".csv" else frame.to_parquet(index=False)
     write_asked_for(path, data, option="out", other="--out", folder=True)

@@ -1,12 +1,12 @@
-r"""Which observation model the targets have, chosen from the data with the graph in the model.
+r"""Choice of the observation model from the data, with the graph in the model.
 
-The values of a node say which kinds are possible: 0 and 1, counts, positive numbers, any numbers. Among several, the
-likelihood with the edges that may exist decides, each edge with a gate where it needs one:
+The values of a node determine the possible kinds: 0 and 1, counts, positive numbers, any numbers. Among several kinds,
+the likelihood with the edges that may exist decides, where edges have gates if these are needed:
 
 $$\ell - \tfrac k2 \log n, \qquad k \text{ parameters of the noise and gates}, \quad n \text{ rows},$$
 
-summed over nodes of one sort (:func:`~tacit.assessment.uncertainty.choose_gates`). A count whose rate changes because
-edges act at times varies more than its mean: without gates in the model, dispersion would be taken for the reason.
+summed over nodes with the same sort of values (:func:`~tacit.assessment.uncertainty.choose_gates`). A count whose rate
+changes because edges act at times has a variance above its mean; without gates, this would look like overdispersion.
 """
 
 import math
@@ -32,17 +32,17 @@ from tacit.registry import OBSERVATIONS
 from tacit.training import GatedFit, GatedRegression
 
 FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"
-MOST_MEAN = 100.0  # whole numbers with a larger mean are taken for any numbers
-MOST_CATEGORIES = 7  # of whole numbers that may be ordered categories
-MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 8, 6  # that decide
-LIKELY = 0.5  # parents that count
+MOST_MEAN = 100.0  # integers with a larger mean are treated as real numbers
+MOST_CATEGORIES = 7  # different integers that may be ordered categories
+MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 8, 6  # that are used for the choice
+LIKELY = 0.5  # lowest ``exists`` of the parents that are used
 BIASED, STD_ERRORS = 0.05, 4.0  # mean of residuals in deviations of the target, and in standard errors
 NOISELESS = 0.02  # of a target's deviation
-LEAST_NATS = 2.0  # by which the first kind must be better for a node, where most have another
+LEAST_NATS = 2.0  # by which a kind must be better for a node if most nodes have another kind
 WORTH = 0.01  # nats per row that a kind with more parameters must gain,
 FEWEST_NATS = 6.0  # and per node
 YES_NO, COUNTS, GRADES, POSITIVE, REAL = "bernoulli", "poisson", "grades", "positive", "gaussian"
-FIRST = {GRADES: COUNTS, POSITIVE: REAL}  # the simplest kind of a sort, where it has another name
+FIRST = {GRADES: COUNTS, POSITIVE: REAL}  # the simplest kind of a sort, if it has another name
 KINDS = {
     COUNTS: ("poisson", "negative_binomial", "gaussian"),
     GRADES: ("poisson", "negative_binomial", "ordered"),
@@ -51,17 +51,17 @@ KINDS = {
 }
 REASONS = {
     "bernoulli": "the values are 0 and 1",
-    "poisson": "the values are counts, and with the graph in the model their variance is that of their mean",
-    "negative_binomial": "the values are counts that vary more than their mean, also with the graph in the model",
-    "gaussian": "whole numbers whose variance does not follow their mean as that of counts does",
-    "ordered": "few different whole numbers, which distributions of counts do not fit",
+    "poisson": "the values are counts, and with the graph in the model their variance equals their mean",
+    "negative_binomial": "the values are counts with a variance above their mean, also with the graph in the model",
+    "gaussian": "the values are integers whose variance does not depend on their mean as for counts",
+    "ordered": "the values are a few different integers, which distributions of counts do not fit",
     "student_t": "the tails are heavier than those of Gaussian noise, also with the graph in the model",
     "log_normal": "the values are positive, and their spread grows with their size",
 }
 
 
 def may_choose(config: FitConfig, own: OwnParts) -> bool:
-    """Is the kind open, and is the model one whose likelihood can compare kinds?"""
+    """Return whether the kind is open and the likelihood of the model can compare kinds."""
     return (
         config.observation.kind == AUTO
         and config.predictor.kind in (AUTO, FILTER)
@@ -76,7 +76,7 @@ def may_choose(config: FitConfig, own: OwnParts) -> bool:
 
 
 def sorts_of(source: Source, config: FitConfig) -> tuple[str, ...]:
-    """Return what the values of each node are: 0 and 1, counts, positive numbers or any numbers."""
+    """Return the sort of the values of each node: 0 and 1, counts, positive numbers or any numbers."""
     content = source.content
     if not isinstance(content, NamedPairs) and len(config.data.targets or content.channels) != 1:
         return (REAL,) * len(content.nodes)
@@ -100,7 +100,7 @@ def _sort(values: np.ndarray) -> str:
 
 
 def first_kinds(config: FitConfig, sorts: tuple[str, ...], source: Source) -> FitConfig:
-    """Return the config with the simplest kind of each sort; open where all nodes have real numbers."""
+    """Return the config with the simplest kind of each sort; left open if all nodes have real numbers."""
     kinds = {node: FIRST.get(sort, sort) for node, sort in zip(source.content.nodes, sorts, strict=False)}
     return config if set(kinds.values()) <= {REAL} else _with_kinds(config, kinds)
 
@@ -108,9 +108,9 @@ def first_kinds(config: FitConfig, sorts: tuple[str, ...], source: Source) -> Fi
 def settle_first(
     source: Source, config: FitConfig, own: OwnParts, seed: int
 ) -> tuple[FitConfig, tuple[str, ...], list[str]]:
-    """Return the config with kinds to find edges with, the sorts of values where kinds are chosen, and reasons.
+    """Return the config with kinds for the evidence, the sorts of values if kinds are chosen, and reasons.
 
-    Data that such a kind would refuse, with a node that never changes at first for example, keep Gaussian noise.
+    Gaussian noise is kept if such a kind would refuse the data, for example because a node is constant at first.
     """
     sorts = sorts_of(source, config) if may_choose(config, own) else ()
     guessed = first_kinds(config, sorts, source)
@@ -147,7 +147,7 @@ def with_chosen_kinds(
     }
     config = _with_kinds(config.model_copy(update=open_values), choice.kinds)
     ordered = [kind == ORDERED for kind in choice.kinds.values()]
-    if any(ordered):  # all values, also of categories that the training part does not have
+    if any(ordered):  # all values, including categories that do not occur in the training part
         values = np.unique(source_values(source.content, config.data.targets)[:, ordered])
         categories = tuple(values[~np.isnan(values)].tolist())
         config = config.model_copy(
@@ -158,14 +158,14 @@ def with_chosen_kinds(
 
 
 def with_open_noise(config: FitConfig, sorts: tuple[str, ...]) -> FitConfig:
-    """Return the config with the kind open again where heavy tails were chosen: networks have noise of their own."""
+    """Return the config with the kind open again if heavy tails were chosen: networks have their own noise."""
     if not sorts or config.observation.kind != HEAVY:
         return config
     return config.model_copy(update={"observation": config.observation.model_copy(update={"kind": AUTO})})
 
 
 def _with_kinds(config: FitConfig, kinds: dict[str, str]) -> FitConfig:
-    """Return the config with a kind for each node, one name where they share it."""
+    """Return the config with a kind for each node, or one name if all have the same."""
     one = next(iter(kinds.values()))
     kind: str | dict[str, str] = one if set(kinds.values()) == {one} else kinds
     return config.model_copy(update={"observation": config.observation.model_copy(update={"kind": kind})})
@@ -182,7 +182,7 @@ class KindsChoice:
 def choose_kinds(
     config: FitConfig, dataset: Dataset, evidence: RegressionEvidence, sorts: tuple[str, ...]
 ) -> KindsChoice:
-    """Return the kind with the largest criterion for each sort of nodes; a node of a clearly other kind has that."""
+    """Return the best kind for each sort of nodes; a node for which another kind is clearly better has that kind."""
     kinds, reasons = dict[str, str](), list[str]()
     for sort in dict.fromkeys(sorts):
         nodes = [node for node, one in enumerate(sorts) if one == sort]
@@ -199,10 +199,10 @@ def choose_kinds(
 def _best(
     config: FitConfig, dataset: Dataset, evidence: RegressionEvidence, nodes: list[int], kinds: tuple[str, ...]
 ) -> list[str]:
-    """Return the kind of each node: that with the largest sum over nodes, or clearly the largest of the node itself.
+    """Return the kind of each node: the one with the largest sum over nodes, or the clearly best one of the node.
 
-    A kind that comes later must be clearly better than the first. Gates are chosen only where a kind would win without
-    them. Of many nodes some decide for all.
+    A later kind must be clearly better than the first. Gates are chosen only if a kind would win without them. If there
+    are many nodes, some of them decide for all.
     """
     some = nodes[:: math.ceil(len(nodes) / MOST_NODES)]
     train = dataset.split.train[:: math.ceil(len(dataset.split.train) / MOST_ROWS)].to("cpu")
@@ -242,7 +242,7 @@ def _best(
 def _log_spacing(
     first: ObservationModel, model: ObservationModel, data: list[GatedRegression], nodes: list[int]
 ) -> np.ndarray:
-    """Return what makes densities of scaled targets comparable with masses of whole numbers: log of their spacing."""
+    """Return the log spacing of integers in scaled units, which makes densities comparable with probability masses."""
     if not isinstance(first, PositiveMean) or first.support != "counts" or model.support != "real":
         return np.zeros(len(nodes))
     units = first.unit[nodes, 0].double().numpy()
@@ -250,7 +250,7 @@ def _log_spacing(
 
 
 def _model(config: FitConfig, dataset: Dataset, train: Pairs, nodes: list[int], kind: str) -> ObservationModel | None:
-    """Return the observation model of all nodes; None where the values of some cannot be of this kind."""
+    """Return the observation model of all nodes; None if some values are not possible for this kind."""
     sizes, values = dataset.preparation.sizes, target_values(config, dataset.preparation)
     if OBSERVATIONS[kind].support == "categories":
         known = (values.offset + values.unit * train.targets)[:, nodes].round()
@@ -268,7 +268,7 @@ def _model(config: FitConfig, dataset: Dataset, train: Pairs, nodes: list[int], 
 def _regression(
     dataset: Dataset, train: Pairs, evidence: RegressionEvidence, model: ObservationModel, node: int
 ) -> GatedRegression:
-    """Return the regression of a node on its own past and on the parents that exist most likely."""
+    """Return the regression of a node on its own past and on its most likely parents."""
     exists = evidence.shaped(evidence.evidence.exists, over_table=False)[node].nan_to_num(0.0)
     kept = evidence.shaped(evidence.kept, over_table=False)[node] & (exists >= LIKELY)
     kept[node] = False
@@ -297,7 +297,7 @@ def _criterion(data: GatedRegression, fit: GatedFit) -> float:
 
 
 def _has_noise(data: GatedRegression, fit: GatedFit) -> bool:
-    """Are targets away from the outputs in all states of the gates? Without noise a likelihood has no maximum."""
+    """Return whether targets differ from the outputs in all states of the gates: else the likelihood is unbounded."""
     if fit.observation.support != "real":
         return True
     nearest = (data.targets[:, None] - data.outputs(fit)).abs().amin(1)
@@ -305,7 +305,7 @@ def _has_noise(data: GatedRegression, fit: GatedFit) -> bool:
 
 
 def _is_unbiased(data: GatedRegression, fit: GatedFit) -> bool:
-    """Is the mean of the targets that of the outputs, where these are means? Skewed noise has no symmetric tails."""
+    """Return whether the mean of the targets equals that of the outputs: skewed noise does not have symmetric tails."""
     if fit.observation.support != "real":
         return True
     messages = torch.einsum("jnl,jl->nj", data.sent, fit.edges)

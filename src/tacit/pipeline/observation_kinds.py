@@ -1,4 +1,4 @@
-"""Which observation model each node has, by name, and what the models must know of the values of their targets."""
+"""The observation model of each node, by name, and the properties of the targets that it requires."""
 
 import math
 from typing import Any
@@ -18,10 +18,10 @@ from tacit.pipeline.target_checks import require_values, source_values
 from tacit.registry import OBSERVATIONS
 
 REST, AUTO = "*", "auto"  # the nodes that a table does not name; a kind that is still open
-LARGER, MORE = 1.5, 10  # the largest count of exact sums: so many times the largest of the training part, and more
-ONE_SCALE = "scale_by = all: counts, categories, positive numbers and yes or no are measured from one zero"
+LARGER, MORE = 1.5, 10  # the largest count of exact sums is LARGER times that of the training part, plus MORE
+ONE_SCALE = "scale_by = all: counts, categories, positive numbers and yes or no share one zero"
 MOST_CATEGORIES = 50
-FROM_ZERO: tuple[Support, ...] = ("counts", "two values", "positive")  # a source at 0 sends nothing: not the mean
+FROM_ZERO: tuple[Support, ...] = ("counts", "two values", "positive")  # a source at 0 has no effect
 ABOVE = (
     "counts above largest_count = {largest}, where exact sums over counts end, have approximate scores: {above:,} of "
     "them; set largest_count in [observation] and fit again"
@@ -40,16 +40,16 @@ def supports_of(config: FitConfig, nodes: tuple[str, ...]) -> tuple[Support, ...
 
 
 def has_links(config: FitConfig) -> bool:
-    """Is the output of the predictor a link of some targets, and not their mean?"""
+    """Return whether the output of the predictor is a link function of some targets instead of their mean."""
     kind = config.observation.kind
     names = [kind] if isinstance(kind, str) else list(kind.values())
     return any(name != AUTO and OBSERVATIONS[name].support != "real" for name in names)
 
 
 def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: int) -> tuple[FitConfig, list[str]]:
-    """Return the config with a kind for each node and what these kinds must know of the data, with reasons.
+    """Return the config with a kind for each node and the options of these kinds, with reasons.
 
-    Data that the kinds cannot have is refused, with the node and the row.
+    Values that are not possible for a kind are refused; the message names the node and the row.
     """
     with about(source.name):
         config = _with_all_nodes(config, tuple(source.content.nodes))
@@ -86,7 +86,7 @@ def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: i
 
 
 def require_new_values(config: FitConfig, preparation: Preparation, source: Source) -> tuple[str, ...]:
-    """Refuse new data with values that the kinds of a fit cannot have, and return what else there is to say."""
+    """Refuse new data with values that are not possible for the kinds of a fit, and return notes."""
     nodes = tuple(source.content.nodes)
     if not has_links(config) or not set(nodes) <= set(preparation.nodes):  # other nodes are refused later
         return ()
@@ -100,7 +100,7 @@ def require_new_values(config: FitConfig, preparation: Preparation, source: Sour
 
 
 def target_values(config: FitConfig, preparation: Preparation) -> TargetValues:
-    """Return how scaled targets become values, and what is known of the values."""
+    """Return the conversion of scaled targets to values, and the properties of the values."""
     nodes, channels = len(preparation.nodes), preparation.sizes.out_channels
     if isinstance(preparation, SeriesPreparation):
         mean, deviation = (table[:, :channels] for table in (preparation.scaling.mean, preparation.scaling.deviation))
@@ -113,7 +113,7 @@ def target_values(config: FitConfig, preparation: Preparation) -> TargetValues:
 
 
 def build_observation(config: FitConfig, preparation: Preparation) -> ObservationModel:
-    """Return the observation model that a config names, of all nodes or of each."""
+    """Return the observation model of a config, for all nodes or for each node."""
     sizes, kinds = preparation.sizes, kinds_of(config, preparation.nodes)
     values = target_values(config, preparation)
 
@@ -132,7 +132,7 @@ def build_observation(config: FitConfig, preparation: Preparation) -> Observatio
 
 
 def regression_observation(config: FitConfig, preparation: Preparation) -> ObservationModel | None:
-    """Return the observation model of regressions that judge edges; None where those of Gaussian noise do."""
+    """Return the observation model of the regressions that test edges; None for Gaussian noise."""
     if config.observation.kind == AUTO or config.graph.simultaneous or preparation.sizes.out_channels != 1:
         return None
     model = build_observation(config, preparation)
@@ -140,7 +140,7 @@ def regression_observation(config: FitConfig, preparation: Preparation) -> Obser
 
 
 def _with_all_nodes(config: FitConfig, nodes: tuple[str, ...]) -> FitConfig:
-    """Return the config with a table that names every node; one kind for all is no table."""
+    """Return the config with a table that names every node; one kind for all nodes stays a name."""
     kind = config.observation.kind
     if isinstance(kind, str):
         return config
@@ -169,7 +169,7 @@ def _with_all_nodes(config: FitConfig, nodes: tuple[str, ...]) -> FitConfig:
 
 
 def _require_used(config: FitConfig) -> None:
-    """Refuse what the chosen kinds would ignore."""
+    """Refuse options that the chosen kinds would ignore."""
     options = config.observation
     if options.kind == AUTO:
         return
@@ -178,11 +178,11 @@ def _require_used(config: FitConfig) -> None:
     for key, support in (("categories", "categories"), ("largest_count", "counts")):
         if getattr(options, key) is not None and support not in have:
             users = " or ".join(f"'{name}'" for name in OBSERVATIONS if OBSERVATIONS[name].support == support)
-            raise InputError(f"{key} in [observation] is for kind {users}, got {_said(config)}; leave it out")
+            raise InputError(f"{key} in [observation] requires kind {users}, got {_said(config)}; leave it out")
 
 
 def _found_in(dataset: Dataset, source: Source, config: FitConfig) -> dict[str, Any]:
-    """Return what of the options was left open, from the training targets; a node that never changes is refused."""
+    """Return the open options, found from the training targets; a constant node is refused."""
     supports, train, preparation = supports_of(config, dataset.nodes), dataset.split.train, dataset.preparation
     values = preparation.to_units(train.targets.double(), train).numpy()  # (pair, node, channel)
     if train.observed is not None:
@@ -191,8 +191,8 @@ def _found_in(dataset: Dataset, source: Source, config: FitConfig) -> dict[str, 
         low, high = np.nanmin(values[:, node], axis=0), np.nanmax(values[:, node], axis=0)
         require(
             support == "real" or bool((high > low).all()),
-            f"node '{dataset.nodes[node]}' never changes in the {len(values):,} {preparation.row_name}s of the "
-            f"training part, got {low.min():g} throughout; leave it out, or train on a larger fraction",
+            f"node '{dataset.nodes[node]}' must vary in the {len(values):,} {preparation.row_name}s of the training "
+            f"part, got {low.min():g} in all of them; leave it out, or train on a larger fraction",
         )
     found: dict[str, Any] = {}
     counts, ordered = (np.array([one == support for one in supports]) for support in ("counts", "categories"))

@@ -1,4 +1,4 @@
-"""Where forecast paths start: the rows up to each origin, what is known of the steps after it, and what happened."""
+"""Origins of forecast paths: the rows up to each origin, and the known and actual values after it."""
 
 import re
 from collections import Counter
@@ -19,20 +19,20 @@ from tacit.pipeline.sources import Source, about
 
 Rows = Int[np.ndarray, " origin"]
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
-OUTSIDE = "the model was fitted to targets in the season of where; steps of a path outside of it are forecast too"
+OUTSIDE = "the model was fitted only to targets that meet where; steps of a path that do not are forecast too"
 PerStep = Shaped[np.ndarray, "origin step"]
 
 
 @dataclass(frozen=True, eq=False)
 class Origins:
-    """The last rows that paths know, a row per path's start, and the steps that follow.
+    """The last observed rows of forecast paths, one entry per origin, and the steps that follow.
 
-    ``window``        steps of an input; ``history`` has ``horizon - 1`` rows more, all in the units of training
-    ``covariates``    of the steps that become inputs, scaled; none where the run has none
-    ``time_numbers``  of the targets, as :class:`~tacit.data.Pairs` has them
-    ``actual``        what happened, in the units of the data; NaN where it is not known
-    ``series``        the number of the series of each origin, and ``series_names`` its name, where there are several
-    ``units``         of each series, where they differ; see :class:`~tacit.data.Pairs`
+    ``window``        number of steps of an input; ``history`` has ``horizon - 1`` rows more, all scaled as in training
+    ``covariates``    scaled covariates of the steps that become inputs; empty if the run has none
+    ``time_numbers``  times of the targets, as in :class:`~tacit.data.Pairs`
+    ``actual``        actual values in the units of the data; NaN if they are not known
+    ``series``        the number of the series of each origin, and ``series_names`` its name, if there are several
+    ``units``         units of each series, if they differ; see :class:`~tacit.data.Pairs`
     """
 
     window: int
@@ -52,12 +52,12 @@ class Origins:
 
     @property
     def horizon(self) -> int:
-        """Steps from the end of a window to its target."""
+        """Number of steps from the end of a window to its target."""
         return self.history.shape[1] - self.window + 1
 
     @property
     def steps(self) -> int:
-        """Steps of a path."""
+        """Number of steps of a path."""
         return int(self.times.shape[1])
 
     def __getitem__(self, chosen: slice) -> "Origins":
@@ -69,11 +69,11 @@ class Origins:
 def find_origins(
     preparation: Preparation, source: Source, steps: int, origin: Any = None, every: int | None = None
 ) -> Origins:
-    """Return where paths of ``steps`` steps start in each series of the source.
+    """Return the origins of paths of ``steps`` steps in each series of the source.
 
-    ``origin``  the time of the last row that a path knows; None: the last row with an observed value
-    ``every``   further origins after each so many rows, up to the last observed one; without ``origin`` from the first
-                that has a window
+    ``origin``  the time of the last row that a path uses; None: the last row with an observed value
+    ``every``   further origins every ``every`` rows, up to the last observed row; without ``origin``, from the first
+                row with a window
     """
     if not isinstance(preparation, SeriesPreparation):
         raise InputError("steps requires a run of a series, got a run of pairs, which have no order; leave steps out")
@@ -109,7 +109,7 @@ def find_origins(
 
 
 def _until(content: Series, last: dict[int, int]) -> Series:
-    """Return the chosen series without what was observed after their last origins."""
+    """Return the chosen series without the observations after their last origins."""
     values = content.values.copy()
     starts, lengths = content.starts.tolist(), content.lengths or (len(content),)
     for number, row in last.items():
@@ -123,20 +123,20 @@ def _counts(reasons: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
 
 
 def _require_all_targets(preparation: SeriesPreparation, steps: int) -> None:
-    """Refuse to feed back predictions where a part of the inputs is not predicted."""
+    """Refuse paths for which a part of the inputs is not predicted."""
     scaling = preparation.scaling
     others = scaling.variables[scaling.out_channels :]
     require(
         not others or steps <= preparation.horizon,
         f"paths of more than {preparation.horizon} steps require that all variables are predicted, but this run does "
-        f"not predict {', '.join(others)}, whose coming values are inputs; fit again without targets",
+        f"not predict {', '.join(others)}, whose future values are inputs; fit again without targets",
     )
 
 
 def _origin_rows(
     preparation: SeriesPreparation, part: Series, origin: Any, every: int | None
 ) -> tuple[Rows, tuple[str, str]]:
-    """Return the last rows that the paths of one series know; where there are none, why: for a note and an error."""
+    """Return the origins of one series, or the reasons why there are none: for a note and for an error."""
     need = preparation.reach - 1
     seen = np.flatnonzero(~np.isnan(part.values).all(axis=(1, 2)))
     times, last = part.row_times, int(seen[-1]) if len(seen) else -1
@@ -172,7 +172,7 @@ def _none_left(content: Series, reasons: Sequence[tuple[str, str]]) -> str:
 
 
 def _time_like(times: np.ndarray, origin: Any) -> Any:
-    """Return a time that was typed as the times of the data are."""
+    """Parse a time in the type of the times of the data."""
     import pandas as pd
 
     kind, example = times.dtype.kind, times[-1]
@@ -213,7 +213,7 @@ def _cut(preparation: SeriesPreparation, part: Series, rows: Rows, steps: int, n
 def _covariates(
     preparation: SeriesPreparation, part: Series, times: np.ndarray, need: int
 ) -> Float[np.ndarray, "row covariate"]:
-    """Return the scaled covariates of the first ``need`` rows; those beyond the table must follow from their times."""
+    """Return the scaled covariates of the first ``need`` rows; after the table they must follow from the times."""
     scaling = preparation.scaling
     names, given = scaling.covariate_names, part.covariates
     if not names or given is None:

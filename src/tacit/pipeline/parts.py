@@ -1,4 +1,4 @@
-"""Parts of a model that a person passes as objects: they have no name in a config."""
+"""Parts of a model that are passed as objects, without a name in the config."""
 
 import copy
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class OwnParts:
     candidates: CandidateEdges | Tensor | None = None
 
     def kind(self, options: PredictorOptions) -> PredictorKind:
-        """Return the kind of predictor that options name, or that of the own one."""
+        """Return the kind of predictor of the options, or that of the custom predictor."""
         if options.kind != OWN:
             kind: PredictorKind = PREDICTORS[options.kind]
             return kind
@@ -39,7 +39,7 @@ class OwnParts:
 
 
 def own_kind(predictor: Predictor) -> PredictorKind:
-    """Return the kind of a person's own module, which sees the numbers as they are; a copy of it is trained.
+    """Return the kind of a custom module, which gets unscaled numbers; a copy of it is trained.
 
     A function is called with the keywords ``num_nodes``, ``in_channels`` and ``channels``.
     """

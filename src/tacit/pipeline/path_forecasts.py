@@ -33,10 +33,10 @@ def path_table(
     seed: int = 0,
     num_samples: int = 0,
 ) -> "pd.DataFrame":
-    """Return the columns of :func:`~tacit.pipeline.forecast_table`, and before them ``origin`` and ``step``.
+    """Return the columns of :func:`~tacit.pipeline.forecast_table`, preceded by ``origin`` and ``step``.
 
-    ``origin`` is the time of the last row that a path uses: by default the last row of each series with an observed
-    value. With ``every`` there is a path from every so many rows. The samples of one number are one path.
+    ``origin`` is the time of the last row that a path uses, by default the last row of each series with an observed
+    value. With ``every`` a path starts every ``every`` rows. Samples with the same number form one path.
     """
     require_int("num_samples", num_samples, 0)
     origins = _origins(fitted, source, steps, origin, every)
@@ -70,7 +70,7 @@ def path_predictions(
     num_graphs: int = NUM_PATHS,
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, "origin step node channel"], Origins]:
-    """Return the mean, the median or a quantile of every step of every series, and where the paths start."""
+    """Return the mean, the median or a quantile of every step of every series, and the origins of the paths."""
     origins = _origins(fitted, source, steps, origin)
     found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed).points
     return _in_units(fitted, found, origins, values=point != "mean")[..., 0].numpy(), origins
@@ -97,7 +97,7 @@ def path_samples(
     every: int | None = None,
     seed: int = 0,
 ) -> Float[np.ndarray, "origin sample step node channel"]:
-    """Return sample paths: each has its own graphs and its own noise, and graphs are shared by the origins."""
+    """Return sample paths: each has its own graphs and noise; the origins share the graphs."""
     require_int("num_samples", num_samples)
     origins = _origins(fitted, source, steps, origin, every)
     require_memory_for_table(origins.actual.size, num_samples)
@@ -106,7 +106,7 @@ def path_samples(
 
 
 def _origins(fitted: Fitted, source: Source, steps: int, origin: Any, every: int | None = None) -> Origins:
-    """Return where paths start; data that the fit could not have is refused."""
+    """Return the origins of the paths; values that are not possible for the fit are refused."""
     require_new_values(fitted.config, fitted.preparation, source)
     origins = find_origins(fitted.preparation, source, steps, origin, every)
     if origins.series_names is not None and needs_series(fitted):
@@ -118,9 +118,6 @@ def _origins(fitted: Fitted, source: Source, steps: int, origin: Any, every: int
 def _in_units(
     fitted: Fitted, numbers: Float[Tensor, "origin step node channel column"], origins: Origins, *, values: bool = True
 ) -> Tensor:
-    """Return ``values`` that a target can have, or means, in the units of the data.
-
-    The last axis comes before the nodes meanwhile.
-    """
+    """Return ``values`` that a target can have, or means, in the units of the data."""
     convert = values_in_units if values else in_units
     return convert(fitted, numbers.movedim(-1, 1), origins).movedim(1, -1)

@@ -4,10 +4,10 @@ $$y^s_{t+k} \sim p\big(y \mid f_\psi(x^s_{t+k-h}, A^s_k), x^s_{t+k-h}\big), \qqu
   k = 1, 2, \dots$$
 
 $x^s_{t+k-h}$ is the window that ends $h$ steps (the horizon) before the target: observed rows up to the origin $t$, and
-beyond it the samples of path $s$ itself. Every path draws a new graph at every step, as in training, and its own noise.
-At the steps $k \le h$ all inputs are observed, so that the first step is the forecast of one step.
+after it the samples of path $s$. Every path draws a new graph at every step, as in training, and its own noise. At the
+steps $k \le h$ all inputs are observed, so the first step is the one-step forecast.
 
-Where $h > 1$ the noise of neighbouring steps is drawn independently, as the model has no other.
+For $h > 1$ the noise of neighbouring steps is drawn independently, because the model has no correlated noise.
 """
 
 from collections.abc import Iterator
@@ -28,12 +28,12 @@ from tacit.shapes import Samples, TargetParams
 from tacit.training import LatentGraphModel
 
 NUM_PATHS = 1000
-MOST_NUMBERS = 2**24  # of the paths that are sampled together: 64 MB, and a few times as much on the way
+MOST_NUMBERS = 2**24  # of the paths that are sampled together: 64 MB, and a few times as much in temporary memory
 Recent = Float[Tensor, "origin path row node feature"]
 
 
 class PathStep(NamedTuple):
-    """One step of all paths: what describes each under its own graph, its mean and its sample."""
+    """One step of all paths: the parameters of each target under its graph, its mean and its sample."""
 
     described: TargetParams
     means: Samples
@@ -41,7 +41,7 @@ class PathStep(NamedTuple):
 
 
 class PathPoints(NamedTuple):
-    """Points of every step in the units of training, and probabilities of classes where they are asked for."""
+    """Scaled point forecasts of every step, and probabilities of classes if requested."""
 
     points: Float[Tensor, "origin step node channel point"]
     probs: Float[Tensor, "origin step node channel class"] | None
@@ -53,8 +53,8 @@ def path_steps(
 ) -> Iterator[PathStep]:
     """Yield the steps of ``num_paths`` paths from each origin.
 
-    All origins share the graphs and the noise of each step, so that what is predicted from one does not depend on the
-    others. With a generator ``noise`` every path has a noise of its own instead.
+    All origins share the graphs and the noise of each step, so that the forecast from one origin does not depend on the
+    others. With a generator ``noise`` every path has its own noise instead.
     """
     device = model.graph.raw.device
     recent = origins.history[:, None].to(device)  # one path until samples are fed back
@@ -73,7 +73,7 @@ def path_steps(
 
 
 def origins_at_once(model: LatentGraphModel, origins: Origins, num_paths: int) -> int:
-    """Return from how many origins paths are sampled together, so that memory is bounded."""
+    """Return the number of origins that are sampled together, which limits the memory."""
     rows, columns = model.graph.edge_shape
     each = num_paths * (origins.history[0].numel() + 2 * rows * columns)
     return max(1, MOST_NUMBERS // each)
@@ -89,7 +89,7 @@ def path_points(
     seed: int,
     classes: ClassForecasts | None = None,
 ) -> PathPoints:
-    """Return means, medians or quantiles of every step, in the units of training; and of ``classes`` probabilities."""
+    """Return scaled means, medians or quantiles of every step, and the probabilities of ``classes``."""
     observation = fitted.model.observation
     parts, masses, discrete = [], [], discrete_nodes(observation, len(fitted.nodes))
     for chunk in _chunks(fitted, origins, num_paths):
@@ -109,7 +109,7 @@ def path_points(
 def drawn_paths(
     fitted: Fitted, origins: Origins, num_samples: int, *, seed: int
 ) -> Float[Tensor, "origin step node channel sample"]:
-    """Return paths with a noise of each one's own, in the units of training."""
+    """Return scaled sample paths, each with its own noise."""
     noise = generator_for(seed, "path noise", fitted.model.graph.raw.device)
     parts = []
     for chunk in _chunks(fitted, origins, num_samples):
@@ -130,12 +130,12 @@ def _chunks(fitted: Fitted, origins: Origins, num_paths: int) -> Iterator[Origin
 
 
 def _purpose(step: int) -> str:
-    """Name the random numbers of a step; the first are those of a forecast of one step."""
+    """Return the name of the random numbers of a step; the first step uses those of a one-step forecast."""
     return "predict" if step == 0 else f"predict, step {step + 1}"
 
 
 def _context(origins: Origins, inputs: Float[Tensor, "origin path node in_channel"], step: int) -> Context:
-    """Return what graphs may depend on, a row for each origin and path."""
+    """Return the context of the graphs, a row for each origin and path."""
     paths, count = inputs.shape[1], origins.covariates.shape[2]
     known = inputs[:, :, 0, inputs.shape[3] - count :].flatten(0, 1) if count else None  # of the newest step
     series, times = (
@@ -146,7 +146,7 @@ def _context(origins: Origins, inputs: Float[Tensor, "origin path node in_channe
 
 
 def _features(origins: Origins, values: Samples, step: int) -> Float[Tensor, "origin path node feature"]:
-    """Return what a sampled step is as an input: its values, flags that they are observed, and covariates."""
+    """Return a sampled step as input features: its values, flags that they are observed, and covariates."""
     known = origins.covariates[:, step].to(values)
     flags = origins.history.shape[3] - values.shape[3] - known.shape[1]
     shape = values.shape[:3]

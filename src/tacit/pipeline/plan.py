@@ -1,4 +1,4 @@
-"""Everything that is decided before the first step: the data, the choices, and the model at its start."""
+"""The plan of a fit: the data, the chosen options and the untrained model."""
 
 from dataclasses import dataclass, field
 
@@ -38,14 +38,14 @@ from tacit.threads import threads_for
 from tacit.training import LatentGraphModel, Listener, steps_read
 
 PREPARING = "preparing: parts, scales and candidates"
-LONGEST_TRIED = 96  # steps of a window: a short training of a network over more takes a minute or longer
+LONGEST_TRIED = 96  # steps of a window: with more, a short training of a network takes a minute or longer
 NOT_TRIED = (
     f"predictor = filter: a network was not tried, because the window has more than {LONGEST_TRIED} steps; "
     "set predictor.kind=feedforward to train one"
 )
-LIMITED = "predictor = filter: it has a weight per lag, so that min_lag and max_lag can be kept"
+LIMITED = "predictor = filter: it has a weight per lag, so it can respect min_lag and max_lag"
 SCALES = {
-    "all": "the series do not need a level or deviation each",
+    "all": "the series do not need separate levels or deviations",
     "level": "the series differ in level, so each is measured from its own mean",
     "series": "the deviations of the series differ by a factor of 3 or more",
 }
@@ -59,9 +59,9 @@ FEWER_STEPS = (
 class Plan:
     """The data, model and settings of a fit.
 
-    ``choices``   what was chosen from the data, and why
-    ``evidence``  which edges may exist, where regressions say that
-    ``closed_form``  regressions may give the complete fit
+    ``choices``   the options that were chosen from the data, with reasons
+    ``evidence``  which edges may exist, if this was found by regressions
+    ``closed_form``  whether regressions may give the complete fit
     """
 
     name: str
@@ -94,7 +94,7 @@ class Plan:
         listener: Listener | None = None,
         notes: tuple[str, ...] = (),
     ) -> "Plan":
-        """Prepare the data and choose what was left open; whatever cannot be is refused here."""
+        """Prepare the data and choose the open options; impossible combinations are refused."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
         config = settle_situations(source.settled(config))
         require_source(source, config)
@@ -140,7 +140,7 @@ class Plan:
 
 
 def _with_scale(config: FitConfig, dataset: Dataset) -> tuple[FitConfig, list[str]]:
-    """Note how several series were scaled, where that was left open."""
+    """Set the scaling of several series that was chosen, and return the reason."""
     preparation = dataset.preparation
     if not isinstance(preparation, SeriesPreparation) or config.data.scale_by != "auto":
         return config, []
@@ -151,7 +151,7 @@ def _with_scale(config: FitConfig, dataset: Dataset) -> tuple[FitConfig, list[st
 
 
 def _steps_left_out(model: LatentGraphModel, dataset: Dataset) -> list[str]:
-    """Say that regressions read a part of the window, where all of it would take long."""
+    """Return a note if regressions use only a part of the window, because all of it would take long."""
     read, window = steps_read(model, dataset.split.train)
     return [FEWER_STEPS.format(read=read, window=window)] if 0 < read < window else []
 
@@ -166,7 +166,7 @@ def _with_kind(
     device: torch.device,
     listener: Listener,
 ) -> tuple[FitConfig, Dataset, list[str]]:
-    """Choose the kind of predictor by its forecasts, where it was left open."""
+    """Choose the kind of predictor by its forecasts, if it was left open."""
     if config.predictor.kind != "auto" or evidence is None:
         return config, dataset, []
     limited = evidence.rules.lag_ranges is not None
@@ -187,7 +187,7 @@ def _with_kind(
 
 
 def _takes_long_to_try(config: FitConfig, dataset: Dataset) -> bool:
-    """Would a network be trained over a long window only to compare it, while a filter takes all options?"""
+    """Return whether trying a network takes too long because of a long window, and a filter uses all options."""
     series, pairs = dataset.preparation.is_series, len(dataset.split.train)
     if not series or dataset.preparation.sizes.window <= LONGEST_TRIED or pairs < ENOUGH_FOR_A_NETWORK:
         return False
@@ -201,15 +201,15 @@ def _takes_long_to_try(config: FitConfig, dataset: Dataset) -> bool:
 def _with_evidence(
     source: Source, config: FitConfig, own: OwnParts, seed: int, listener: Listener, sorts: tuple[str, ...]
 ) -> tuple[Dataset, EdgeRules, RegressionEvidence | None, FitConfig, list[str]]:
-    """Prepare the data and find which edges may exist; a window that was left open is as long as the evidence needs.
+    """Prepare the data and find which edges may exist; an open window gets the length that the evidence needs.
 
-    ``sorts`` of values of the nodes, where the observation model is chosen: it needs the edges, and they need it.
+    ``sorts``  sorts of the values of the nodes, if the observation model is chosen, which depends on the edges
     """
     scaled = config.predictor.kind == "auto" or own.kind(config.predictor).scaled
     regression, weight = evidence_method(config, own) == REGRESSION, config.graph.prior_weight
     require(
         not regression or weight is None,
-        f"prior_weight in [graph] must be left out where regressions decide which edges exist, got {weight}; set "
+        f"prior_weight in [graph] must be left out if regressions test the edges, got {weight}; set "
         "density, "
         'or evidence = "model" or "none"',
     )
@@ -219,7 +219,7 @@ def _with_evidence(
     dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     require_series(dataset, config)
     with about(source.name):
-        context_variables(dataset, config)  # what cannot be is refused before the work begins
+        context_variables(dataset, config)  # impossible variables are refused before the work begins
     rules = read_rules(dataset, config.graph, own.candidates)
     needed = window_for_lags(rules, dataset, config.data.window)
     if needed is not None:
@@ -250,7 +250,7 @@ def _with_evidence(
         evidence = with_lags(evidence, dataset, seed)
     listener.say(first_edges(evidence, config.assessment.fdr))
     level = config.data.scale_by == "auto" and evidence.form.offsets and _has_one_scale(dataset)
-    if window is not None or level:  # other kinds than the filter may look further back than edges need
+    if window is not None or level:  # other kinds than the filter may use a longer window
         short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
         longer = evidence.window if short else network_window(source.content, evidence.window)
         window = config.data.window if window is None else longer

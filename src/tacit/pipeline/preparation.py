@@ -1,4 +1,4 @@
-"""From data to pairs, the same way for training and for new data: what a run must remember of its data."""
+"""Preparation of data as pairs, the same for training and for new data; it is stored with the run."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -15,16 +15,16 @@ from tacit.pipeline.covariate_units import NO_COVARIATES, CovariateUnits
 from tacit.pipeline.sources import Source, about
 from tacit.predictors import Sizes
 
-ROUNDING = 1e-4  # units of the same numbers in single and in double precision differ by less
+ROUNDING = 1e-4  # largest difference between units computed in single and in double precision
 
 
 @runtime_checkable
 class OfSeries(Protocol):
-    """Pairs, or origins of paths: the number of the series of each, and units of the series where they differ."""
+    """Pairs or origins of paths: the series of each, and the units of the series if they differ."""
 
     @property
     def series(self) -> Int[Tensor, " pair"] | None:
-        """The number of the series of each."""
+        """The number of the series of each pair or origin."""
 
     @property
     def units(self) -> SeriesUnits | None:
@@ -48,7 +48,7 @@ class SeriesPreparation:
 
     @property
     def sizes(self) -> Sizes:
-        """What a predictor is built for."""
+        """Sizes that a predictor is built with."""
         return Sizes(len(self.nodes), self.windows.window, self.scaling.num_features, self.scaling.out_channels)
 
     @property
@@ -85,7 +85,7 @@ class SeriesPreparation:
         return self.scaling.to_units(values)
 
     def has_units_of(self, other: "Preparation") -> bool:
-        """Are nodes, means and deviations those of another preparation, up to rounding?"""
+        """Return whether nodes, means and deviations equal those of another preparation, up to rounding."""
         if not isinstance(other, SeriesPreparation) or self.nodes != other.nodes:
             return False
         ours, theirs = self.scaling, other.scaling
@@ -93,7 +93,7 @@ class SeriesPreparation:
         return _same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) and _same_units(*series)
 
     def completed(self, source: Source, label: str | None = None) -> Source:
-        """Return new data of a run of several series: one file is a series too, and series may lack nodes.
+        """Return new data for a run of several series: one file is one series, and series may lack nodes.
 
         ``label``  the name of the file
         """
@@ -122,12 +122,12 @@ class SeriesPreparation:
 
 @dataclass(frozen=True, eq=False)
 class PairsPreparation:
-    """Pairs as they are, each channel in the units of its training part; ``shuffled`` before they were split.
+    """Pairs with each channel scaled by its training part; ``shuffled`` before they were split.
 
-    ``fill``   what stands for a missing input: the mean of node and channel over the training part, in units of the
-               data; None for predictors that see the numbers as they are, which require all of them
-    ``flags``  channels with missing inputs in the training data: 1 where one is observed is a further input
-    ``covariates``  that graphs may depend on, and the units of the training part
+    ``fill``   replacement of a missing input: the mean of node and channel over the training part, in the units of the
+               data; None for predictors that get unscaled numbers, which require all inputs
+    ``flags``  channels with missing inputs in the training data, which have a further input: 1 if observed
+    ``covariates``  covariates that graphs may depend on, with the units of the training part
     """
 
     nodes: tuple[str, ...]
@@ -144,7 +144,7 @@ class PairsPreparation:
 
     @property
     def sizes(self) -> Sizes:
-        """What a predictor is built for: a window of one step."""
+        """Sizes that a predictor is built with; the window is one step."""
         return Sizes(len(self.nodes), 1, self.in_channels + len(self.flags), len(self.target_units.mean))
 
     @property
@@ -156,9 +156,9 @@ class PairsPreparation:
     def measured(
         cls, train: NamedPairs, *, scale: bool, fills: bool, shuffled: bool, from_zero: bool = False
     ) -> "PairsPreparation":
-        """Return the preparation of a training part; ``fills`` says whether missing inputs may be filled.
+        """Return the preparation of a training part; with ``fills`` missing inputs are filled.
 
-        ``from_zero``  inputs and targets are not centred, as for counts: an input of 0 sends nothing
+        ``from_zero``  inputs and targets are not centred, as for counts: an input of 0 has no effect
         """
         known = _known_targets(train.pairs)
         inputs = train.pairs.inputs.double().numpy()
@@ -172,7 +172,7 @@ class PairsPreparation:
         for node, channel in np.argwhere(gaps.all(axis=0))[:1]:
             raise InputError(
                 f"x of node '{train.nodes[node]}' (channel {channel}) is missing throughout the training part, so "
-                "nothing can stand for it; leave it out, or train on a larger fraction"
+                "missing inputs cannot be filled; leave it out, or train on a larger fraction"
             )
         flags = tuple(np.flatnonzero(gaps.any(axis=(0, 1))).tolist())
         mean = np.nanmean(inputs, axis=0)
@@ -181,7 +181,7 @@ class PairsPreparation:
 
     @property
     def reach(self) -> int:
-        """Steps that one pair covers; 0 where pairs have no order."""
+        """Steps that one pair covers; 0 because pairs have no order."""
         return 0 if self.shuffled else 1
 
     @property
@@ -206,7 +206,7 @@ class PairsPreparation:
         return torch.from_numpy(self.target_units.restored(values.double().cpu().numpy())).to(values)
 
     def has_units_of(self, other: "Preparation") -> bool:
-        """Are nodes, means and deviations those of another preparation, up to rounding?"""
+        """Return whether nodes, means and deviations equal those of another preparation, up to rounding."""
         if not isinstance(other, PairsPreparation) or self.nodes != other.nodes:
             return False
         both = (self.input_units, other.input_units), (self.target_units, other.target_units)
@@ -214,7 +214,7 @@ class PairsPreparation:
         return same and self.flags == other.flags
 
     def scaled(self, named: NamedPairs) -> Pairs:
-        """Return pairs in the units of training, missing inputs filled and flagged."""
+        """Return scaled pairs, with missing inputs filled and flagged."""
         pairs, missing = named.pairs, named.missing
         values = pairs.inputs.double().numpy()
         there = np.ones(values.shape, dtype=bool)
@@ -229,23 +229,23 @@ class PairsPreparation:
         if pairs.observed is None:
             return Pairs(inputs, targets, covariates=covariates)
         observed = pairs.observed.float()
-        targets = targets * observed  # where nothing was observed any number does
+        targets = targets * observed  # 0 where nothing was observed
         return Pairs(inputs, targets, observed, covariates=covariates)
 
     def gap_notes(self, named: NamedPairs) -> tuple[str, ...]:
-        """Say that inputs were missing."""
+        """Return a note on missing inputs."""
         if named.missing is None:
             return ()
         flagged = " and flagged for the predictor" if self.flags else ""
         return (f"{int(named.missing.sum())} missing inputs were replaced by the mean of node and channel{flagged}",)
 
     def completed(self, source: Source, label: str | None = None) -> Source:
-        """Return new data as it is."""
+        """Return new data unchanged."""
         del label
         return source
 
     def apply(self, source: Source) -> NewPairs:
-        """Return new pairs; targets that are not there are missing."""
+        """Return new pairs; absent targets are missing values."""
         if not isinstance(source.content, NamedPairs):
             raise InputError(
                 f"{source.name}: this run learned from pairs; pass an .npz file with x, or a table with columns x:NODE"
@@ -295,24 +295,24 @@ def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
 
 
 def require_inputs(named: NamedPairs) -> None:
-    """Refuse missing inputs, for a predictor that sees the numbers as they are."""
+    """Refuse missing inputs, for a predictor that gets unscaled numbers."""
     if named.missing is not None:
         pair, node, channel = np.argwhere(named.missing)[0]
         raise InputError(
-            "x must be a number everywhere for 'hops' and for modules of your own, which see the numbers as they are, "
+            "x must be a number everywhere for 'hops' and for custom modules, which get unscaled numbers, "
             f"got NaN at pair {pair}, node '{named.nodes[node]}', channel {channel} ({int(named.missing.sum())} such "
             "values); fill them, or choose another predictor"
         )
 
 
 def _known_targets(pairs: Pairs) -> Float[np.ndarray, "pair node channel"]:
-    """Return targets, NaN where one is missing."""
+    """Return targets, with NaN for missing ones."""
     targets = pairs.targets.double().numpy()
     return targets if pairs.observed is None else np.where(pairs.observed.numpy() > 0, targets, np.nan)
 
 
 def _same_units(ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, np.ndarray]) -> bool:
-    """Compare means and deviations; a mean may differ by a small part of the deviation."""
+    """Compare means and deviations; means may differ by a small fraction of the deviation."""
     if ours[0].shape != theirs[0].shape:
         return False
     close = np.abs(ours[0] - theirs[0]) <= ROUNDING * (theirs[1] + np.abs(theirs[0]))

@@ -1,4 +1,4 @@
-"""Scores of the simplest forecasts, to compare with: the last value, and a ridge regression on all nodes."""
+"""Scores of simple forecasts for comparison: the last value, and a ridge regression on all nodes."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
         sigmas = residual_sigmas(start["train"], parts["train"])
         found["the last value"] = _in_units(start["test"], sigmas, parts["test"], spread)
     if ridge and not why_no_ridge(preparation, len(split.train)):
-        changes = {  # of a series the regression predicts the change from the last value
+        changes = {  # for a series, the regression predicts the change from the last value
             name: Pairs(part.inputs, part.targets - start[name], part.observed) for name, part in parts.items()
         }
         fitted = ridge_regression(changes["train"], changes["validation"])
@@ -55,7 +55,7 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
 
 
 def why_no_ridge(preparation: Preparation, pairs: int) -> str:
-    """Say why the regression is left out; empty where it is not."""
+    """Return why the regression is left out; empty if it is not."""
     columns = preparation.sizes.num_nodes * preparation.sizes.in_channels
     if columns <= MOST_RIDGE_FEATURES and min(columns, pairs) <= MOST_RIDGE_SIDE:
         return ""

@@ -1,7 +1,6 @@
 """The columns ``regime`` and ``regime_probability`` of forecasts of a fit with regimes.
 
-Where the target of a node is known the regime is judged by inputs and targets. Otherwise nothing is known of it but its
-weight.
+If the target of a node is known, the regime is inferred from inputs and targets; otherwise only the weights are known.
 """
 
 import numpy as np
@@ -19,8 +18,8 @@ Columns = dict[str, Shaped[np.ndarray, "key node channel"]]
 def regime_columns(fitted: Fitted, pairs: Pairs, seed: int) -> Columns:
     """Return the most likely regime of each pair and node, counted from 1, and its probability; none without regimes.
 
-    With regimes of the whole graph all nodes have the same; with regimes of each node a node is judged by its own
-    target.
+    With regimes of the whole graph, all nodes have the same regime; with regimes of each node, it is inferred from the
+    target of the node.
     """
     graph = fitted.model.graph
     if not isinstance(graph, MixtureGraph):
@@ -33,7 +32,7 @@ def regime_columns(fitted: Fitted, pairs: Pairs, seed: int) -> Columns:
 
 
 def weight_columns(fitted: Fitted, count: int, channels: int) -> Columns:
-    """Return the columns of ``count`` forecasts of which no target is known: the weights decide."""
+    """Return the columns of ``count`` forecasts without known targets, from the weights of the regimes."""
     graph = fitted.model.graph
     if not isinstance(graph, MixtureGraph):
         return {}

@@ -1,6 +1,6 @@
-"""The stage of a fit that asks which edges come together: regimes of the edges into each node, or of the whole graph.
+"""The stage of a fit that looks for regimes: of the edges into each node, or of the whole graph.
 
-A block of edges must have two listed ones: of a single edge, regimes are not identifiable.
+A block of edges must have two listed edges: the regimes of a single edge are not identifiable.
 """
 
 from typing import Any, Literal
@@ -29,7 +29,7 @@ DIGITS = 3
 def find_regimes(
     fit: StageInputs, dataset: Dataset, num_regimes: int | Literal["auto"], blocks: Blocks, replicas: int
 ) -> SituationFit:
-    """Fit regimes, and return the fit with them; where one is enough the constant graph stands."""
+    """Fit regimes, and return the fit with them; if one regime is enough, the constant graph is kept."""
     names = [WHOLE] if blocks == WHOLE else list(fit.nodes)
     listed = Listing.of(fit.model.graph, fit.edges, fit.fdr).listed
     shown = _in_blocks_of_two(fit.model, listed, blocks)
@@ -65,7 +65,7 @@ def find_regimes(
 
 
 def _in_blocks_of_two(model: LatentGraphModel, listed: EdgeMask, blocks: Blocks) -> EdgeMask:
-    """Return the listed edges of blocks that have two or more."""
+    """Return the listed edges in blocks with at least two of them."""
     graph = model.graph
     each = once(graph, listed)
     if blocks == WHOLE:
@@ -95,9 +95,9 @@ def regime_rows(found: RegimeFit, shown: EdgeMask, *, errors: bool) -> EdgesBy:
 
 
 def _marginals(found: RegimeFit, fit: StageInputs, *, errors: bool) -> dict[str, Tensor | None]:
-    """Return errors and intervals of the marginal probabilities, in place of those of the constant graph.
+    """Return errors and intervals of the marginal probabilities, which replace those of the constant graph.
 
-    Without replicas they are not known: those of the constant graph are of other probabilities.
+    Without replicas they are not known: those of the constant graph belong to other probabilities.
     """
     if fit.edges.std_error is None:
         return {}
@@ -111,7 +111,7 @@ def _marginals(found: RegimeFit, fit: StageInputs, *, errors: bool) -> dict[str,
 
 
 def posterior_over_time(model: LatentGraphModel, split: Split, dataset: Dataset, seed: int) -> dict[str, Any]:
-    """Return the probability of each regime for some observations of all parts, as a record has it."""
+    """Return the probability of each regime for some observations of all parts, for the record."""
     parts = {"train": split.train, "validation": split.validation, "test": split.test}
     order = _in_time_order(list(parts.values()))
     numbers = model.graph.weight_logits.numel()  # type: ignore[operator]
@@ -139,7 +139,7 @@ def posterior_over_time(model: LatentGraphModel, split: Split, dataset: Dataset,
 
 
 def _in_time_order(parts: list[Pairs]) -> np.ndarray:
-    """Return the places of all pairs, series by series in the order of time; as they are without time."""
+    """Return the order of all pairs by series and time; unchanged without time."""
     count = sum(len(part) for part in parts)
     if any(part.times is None for part in parts):
         return np.arange(count)

@@ -16,7 +16,7 @@ FORMAT = 3
 
 
 class Request(BaseModel):
-    """All that is needed to call ``tacit fit`` again; ``files`` are what it read, with their checksums."""
+    """The arguments of a call of ``tacit fit``; ``files`` are the files that it read, with their checksums."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,14 +74,14 @@ class _Format(BaseModel):
 
 
 def files_read(sources: Sequence[str], config: FitConfig) -> dict[str, str]:
-    """Return the files that a fit reads, with their checksums; data that ships with the package is no file."""
+    """Return the files that a fit reads, with their checksums; data included in the package is not a file."""
     names = [*data_files(sources), config.data.y_file, config.graph.edges, config.graph.coordinates]
     found = {name: file_checksum(name) for name in names if name is not None}
     return {name: checksum for name, checksum in found.items() if checksum is not None}
 
 
 def file_checksum(name: str) -> str | None:
-    """Return a checksum of a file, or None where there is none; a pipe would be empty after it."""
+    """Return the checksum of a file, or None if it is not a regular file: reading a pipe would empty it."""
     try:
         if not Path(name).is_file():
             return None

@@ -12,12 +12,12 @@ from tacit.pipeline.preparation import SeriesPreparation
 
 
 def needs_series(fitted: Fitted) -> bool:
-    """Does the graph depend on the series?"""
+    """Return whether the graph depends on the series."""
     return "series" in fitted.graph.context_fields
 
 
 def training_names(fitted: Fitted) -> list[str]:
-    """Return the names of the series of training, by their numbers."""
+    """Return the names of the training series, in the order of their numbers."""
     assert isinstance(fitted.preparation, SeriesPreparation)
     return list(fitted.preparation.scaling.series_names)
 
@@ -29,9 +29,9 @@ def training_series(
     units: SeriesUnits | None,
     source: str,
 ) -> tuple[Int[Tensor, " row"], SeriesUnits | None]:
-    """Return the number of the series of each row in training, and units by these numbers.
+    """Return the training number of the series of each row, and the units in this order.
 
-    ``names`` and ``numbers``  the series of each row of the new data, and its number there, by which ``units`` are
+    ``names`` and ``numbers``  name and number of the series of each row of the new data; ``units`` has these numbers
     """
     known = training_names(fitted)
     place = {name: number for number, name in enumerate(known)}

@@ -1,4 +1,4 @@
-"""Fits with effects within a step: which options go with them, and edges of which the gates are not identifiable."""
+"""Fits with effects within a step: compatible options, and edges whose probability is not identifiable."""
 
 import copy
 
@@ -23,7 +23,7 @@ ACTING = ("std_error", "low", "high", "bagged")
 
 
 def settle_simultaneous(config: FitConfig) -> tuple[FitConfig, list[str]]:
-    """Return the config with what effects within a step require, and that it was chosen; other wishes are refused."""
+    """Return the config with the options that effects within a step require, with reasons; refuse other options."""
     graph, predictor, noise = config.graph, config.predictor, config.observation
     if not graph.simultaneous:
         return config, []
@@ -52,7 +52,7 @@ def _refuse(what: str, wrong: bool, value: object, remedy: str) -> None:
 
 
 def require_series(dataset: Dataset, config: FitConfig) -> None:
-    """Refuse data that have no steps, or several target variables in each."""
+    """Refuse data without time or with several target variables."""
     if not config.graph.simultaneous:
         return
     preparation = dataset.preparation
@@ -69,11 +69,11 @@ def require_series(dataset: Dataset, config: FitConfig) -> None:
 
 
 def may_suggest(config: FitConfig, preparation: Preparation) -> bool:
-    """Could the fit have effects within a step, with the other options as they are?"""
+    """Return whether effects within a step are compatible with the other options."""
     graph = config.graph.model_copy(update={"simultaneous": True})
     kind, noise = config.observation.kind, config.observation
     if ({kind} if isinstance(kind, str) else set(kind.values())) <= {"gaussian", "student_t"}:
-        noise = noise.model_copy(update={"kind": "auto"})  # heavy tails were chosen in most cases: they can be left out
+        noise = noise.model_copy(update={"kind": "auto"})  # heavy tails were usually chosen from the data
     try:
         settle_simultaneous(config.model_copy(update={"graph": graph, "observation": noise}))
     except InputError:
@@ -82,13 +82,13 @@ def may_suggest(config: FitConfig, preparation: Preparation) -> bool:
 
 
 def always_acting(model: LatentGraphModel) -> EdgeMask:
-    """Return the learned edges that are taken to act always, because their direction within the step is open."""
+    """Return the learned edges that are assumed to always act, because their direction within the step is open."""
     always = model.predictor.always if isinstance(model.predictor, GraphFilter) else None
     return (torch.zeros_like(model.graph.learned) if always is None else always & model.graph.learned).cpu()
 
 
 def with_held(model: LatentGraphModel) -> LatentGraphModel:
-    """Return the model with these edges fixed: no other edge is compared with them."""
+    """Return the model with these edges fixed."""
     held = always_acting(model)
     if not held.any():
         return model
@@ -99,9 +99,9 @@ def with_held(model: LatentGraphModel) -> LatentGraphModel:
 
 
 def without_held(edges: EdgeFindings, model: LatentGraphModel) -> EdgeFindings:
-    """Return the findings without how often the edges act whose direction within the step is open.
+    """Return the results without probabilities of edges whose direction within the step is open.
 
-    The effect and the lag of such a pair are in the direction that the model has.
+    The effect and the lag of such a pair are those of the direction in the model.
     """
     held, probs = always_acting(model), model.graph.edge_probs.detach().cpu().double()
     opened = torch.zeros_like(held) if edges.direction is None else edges.direction == OPEN
@@ -118,7 +118,7 @@ def without_held(edges: EdgeFindings, model: LatentGraphModel) -> EdgeFindings:
 
 
 def held_sentences(model: LatentGraphModel, nodes: tuple[str, ...]) -> list[str]:
-    """Say of how many edges the direction within the step is open, and name some."""
+    """Return a sentence on the edges whose direction within the step is open."""
     places = always_acting(model).nonzero().tolist()
     if not places:
         return []

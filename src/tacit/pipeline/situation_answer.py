@@ -1,4 +1,4 @@
-"""The stage of the assessment that asks for situations or regimes: its words, its inputs, and what becomes of it."""
+"""The stage of the assessment for situations or regimes: its name, its inputs and its results."""
 
 from tacit.config import FitConfig
 from tacit.pipeline.answer import CONSTANT_GRAPH
@@ -8,22 +8,22 @@ from tacit.pipeline.resampling import block_length
 from tacit.pipeline.situation_stage import SituationFit, StageInputs, find_varying
 
 NO_SITUATIONS = "Not computed, whether edges depend on the situation: training stopped too early."
-REGIMES = ("regimes", "which edges come together")
+REGIMES = ("regimes", "which edges switch together")
 
 
 def asks_situations(config: FitConfig) -> bool:
-    """Is it asked whether edges depend on the situation, or have regimes?"""
+    """Return whether the config has ``depends_on`` or ``regimes``."""
     return bool(config.graph.depends_on) or config.graph.regimes is not None
 
 
 def situation_stage(config: FitConfig) -> tuple[str, str]:
-    """Return the name of the stage, and what it asks."""
+    """Return the name of the stage, and its question."""
     names = config.graph.depends_on
     return ("situations", f"which edges depend on {', '.join(names)}") if names else REGIMES
 
 
 def ask_situations(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Ask which edges depend on the situation, or which come together, and compare with the constant graph."""
+    """Find which edges depend on the situation, or their regimes, and compare with the constant graph."""
     if fit.result.late_fall:
         answer.findings.append(NO_SITUATIONS)
         return
@@ -50,7 +50,7 @@ def ask_situations(answer: Assessment, fit: AssessmentInputs) -> None:
 
 
 def _found_regimes(inputs: StageInputs, fit: AssessmentInputs) -> SituationFit:
-    """Fit regimes; what fits them is imported where they are asked for."""
+    """Fit regimes; the module is imported only if they are requested."""
     from tacit.pipeline.regime_stage import find_regimes
 
     graph = fit.config.graph

@@ -1,4 +1,4 @@
-"""``depends_on`` and ``regimes``: which options go with them, and which columns are read for them."""
+"""``depends_on`` and ``regimes``: compatible options, and the columns that they require."""
 
 import re
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ SERIES, TIME, SOURCE, TARGET = "series", "time", "source", "target"
 ENDS = (SOURCE, TARGET)
 SPECIAL = (SERIES, TIME, *ENDS)
 AUTO, FILTER = "auto", "filter"
-CHOICE = "predictor = filter: with a network, edges could not be seen to depend on the inputs of their nodes"
+CHOICE = "predictor = filter: a network could absorb the dependence of edges on the inputs of their nodes"
 PLAIN_GRAPH, PLAIN_LINK = "bernoulli", "sigmoid"
 
 
 def settle_situations(config: FitConfig) -> FitConfig:
-    """Return the config with the columns that ``depends_on`` names; what does not go together is refused.
+    """Return the config with the columns that ``depends_on`` names; incompatible options are refused.
 
-    A part of the date is added to ``calendar`` and another name to ``covariates``, so that nodes can depend on it too,
-    and new data is read alike.
+    A part of the date is added to ``calendar`` and any other name to ``covariates``, so that nodes can depend on it
+    too, and new data is read in the same way.
     """
     graph, data = config.graph, config.data
     require(
@@ -50,7 +50,7 @@ def settle_situations(config: FitConfig) -> FitConfig:
 
 
 def _meant(name: str, config: FitConfig) -> str:
-    """Return ``series`` or ``time`` for the column that has this role, and any other name as it is."""
+    """Return ``series`` or ``time`` for the column with this role, and any other name unchanged."""
     roles = {config.data.series: SERIES, config.data.time: TIME}
     return roles.get(name, name)
 
@@ -85,13 +85,13 @@ def _require_together(config: FitConfig) -> None:
         absorbs = kind != AUTO and not (kind in PREDICTORS and PREDICTORS[kind].gated_by_inputs)
         require(
             name not in ENDS or not absorbs,
-            f"depends_on in [graph] names '{name}', the input of a node, which is for predictors without layers "
-            f"(filter, hops), got '{kind}', which could absorb it; leave one of them out",
+            f"depends_on in [graph] names '{name}', the input of a node, which requires a predictor without layers "
+            f"(filter, hops), got '{kind}'; leave one of them out",
         )
 
 
 def settle_own_inputs(config: FitConfig) -> tuple[FitConfig, list[str]]:
-    """Return the config with the filter where edges may depend on the inputs of their nodes, and that it was chosen."""
+    """Return the config with the filter if edges may depend on the inputs of their nodes, and the reason."""
     if config.predictor.kind != AUTO or not set(config.graph.depends_on) & set(ENDS):
         return config, []
     return config.model_copy(update={"predictor": config.predictor.model_copy(update={"kind": FILTER})}), [CHOICE]
@@ -99,7 +99,7 @@ def settle_own_inputs(config: FitConfig) -> tuple[FitConfig, list[str]]:
 
 @contextmanager
 def about_depends_on(config: FitConfig) -> Iterator[None]:
-    """Let errors of a reader speak of ``depends_on`` where it names the column."""
+    """Change the errors of a reader so that they name ``depends_on``, if the user named the column there."""
     try:
         yield
     except InputError as error:
@@ -117,7 +117,7 @@ def about_depends_on(config: FitConfig) -> Iterator[None]:
 
 
 def _nearer(text: str, name: str) -> str:
-    """Suggest a part of the date, or another name that is no column, where one is near."""
+    """Suggest a similar part of the date, or another name that is not a column."""
     near = get_close_matches(name, [*PHASES, *SPECIAL], n=1)
     head, known, _ = text.partition("; known are ")
-    return f"{head}; did you mean '{near[0]}'?" if near and known else text
+    return f"{head}; did you mean '{near[0]}'?" if near and known and near[0] != name else text

@@ -1,7 +1,7 @@
-"""The stage of a fit that asks which edges depend on the situation, after the standard errors of the constant graph.
+"""The stage of a fit that tests which edges depend on the situation, after the standard errors of the constant graph.
 
-Only edges that are listed and act at times are tested: an edge that always acts does not depend on the situation, and
-of one that may not exist nothing is known. The probability of an edge that varies is the average over situations,
+Only edges that are listed and act at times are tested: an edge that always acts does not depend on the situation. The
+probability of an edge that varies is the average over situations,
 
 $$\\bar\\theta = \\tfrac1n \\sum_c \\theta(c), \\qquad \\mathrm{se}(\\bar\\theta)^2 = g^\\top C g,$$
 
@@ -25,7 +25,7 @@ from tacit.records import VARIES, EdgeFindings, EdgesBy
 from tacit.shapes import EdgeMask
 from tacit.training import FitSettings, LatentGraphModel, Listener, has_likelihood
 
-NEVER, ALWAYS = 1e-6, 1 - 1e-6  # an interval up to here holds 0 or 1
+NEVER, ALWAYS = 1e-6, 1 - 1e-6  # an interval that reaches these values contains 0 or 1
 RARELY, MOSTLY = 0.02, 0.98  # without intervals
 QUANTILE = 1.959964  # of a normal number: intervals of 95%
 CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds of ``situations`` in a record
@@ -33,13 +33,13 @@ CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds o
 
 @dataclass(frozen=True, eq=False)
 class SituationFit:
-    """What the stage found.
+    """The result of the stage.
 
-    ``model``      the one that forecasts; None where the constant graph stands
+    ``model``      the model for forecasts; None if the constant graph is kept
     ``columns``    new columns of the edges
     ``record``     the field ``situations`` of the record
-    ``sentences``  for the answer
-    ``findings``   what limits it
+    ``sentences``  sentences for the answer
+    ``findings``   limitations
     """
 
     model: LatentGraphModel | None
@@ -51,11 +51,11 @@ class SituationFit:
 
 @dataclass(frozen=True, eq=False)
 class StageInputs:
-    """What both stages, that of ``depends_on`` and that of ``regimes``, take.
+    """Inputs of the stages of ``depends_on`` and of ``regimes``.
 
-    ``model``  the fit with a constant graph, which stays as it is
-    ``edges``  what is known of its edges
-    ``block``  how many neighbouring pairs are resampled together
+    ``model``  the fit with a constant graph, which is not changed
+    ``edges``  results on its edges
+    ``block``  number of neighbouring pairs that are resampled together
     """
 
     model: LatentGraphModel
@@ -114,7 +114,7 @@ def edges_to_test(model: LatentGraphModel, edges: EdgeFindings, fdr: float) -> E
 
 
 def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: EdgeMask) -> VaryingEdges:
-    """Test by likelihood where the model has one for each node, else by training."""
+    """Test by likelihood if the model has one for each node, otherwise by training."""
     from tacit.assessment import situations
 
     model, train = fit.model, fit.split.train
@@ -146,17 +146,17 @@ def edge_ends(graph: GraphDistribution, chosen: EdgeMask) -> tuple[list[int], li
 
 
 def _count(graph: GraphDistribution, chosen: EdgeMask) -> int:
-    """Return how many edges are chosen; one without direction counts once."""
+    """Return the number of chosen edges; an edge without direction counts once."""
     return int(once(graph, chosen).sum())
 
 
 def once(graph: GraphDistribution, chosen: EdgeMask) -> EdgeMask:
-    """Return the chosen edges, one without direction in one of its two entries."""
+    """Return the chosen edges, with one entry for an edge without direction."""
     return chosen & (graph.upper_triangle(torch.ones_like(chosen, dtype=torch.float32)) > 0)
 
 
 def _tests(found: VaryingEdges, graph: GraphDistribution) -> list[dict[str, Any]]:
-    """Return the p-value of each tested edge, as a record has it."""
+    """Return the p-value of each tested edge, for the record."""
     tested = once(graph, found.tested)
     ends = zip(*edge_ends(graph, tested), strict=True)
     numbers = zip(found.p_values[tested].tolist(), found.varies[tested].tolist(), strict=True)
@@ -185,7 +185,7 @@ def varying_rows(found: VaryingEdges) -> EdgesBy:
 
 
 def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor]:
-    """Return standard errors and intervals of the average of each edge that varies; those of others stay."""
+    """Return standard errors and intervals of the average of each edge that varies; other edges keep theirs."""
     if edges.std_error is None or edges.low is None or edges.high is None or found.graph.rank is not None:
         return {}
     graph, varies = found.graph, found.varies

@@ -1,4 +1,4 @@
-"""How edges depend on the situation, and their regimes, in sentences."""
+"""Sentences on how edges depend on the situation, and on their regimes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def none_tested(names: Sequence[str], listed: int, *, intervals: bool) -> str:
-    """Say why no edge was tested.
+    """Return why no edge was tested.
 
     >>> none_tested(["hour"], 3, intervals=True)
     'Whether edges depend on hour was not tested: no listed edge acts at times (each interval reaches 0 or 1).'
@@ -29,7 +29,7 @@ def varying_sentence(
     nodes: Sequence[str],
     arrow: str = "->",
 ) -> str:
-    """Say how many of the tested edges vary, with the one that varies most as an example.
+    """Return how many of the tested edges vary, with the one that varies most as an example.
 
     >>> rows = EdgesBy(source=[0, 0], target=[1, 1], by=["hour"] * 2, value=["2", "14"], probability=[0.11, 0.92])
     >>> varying_sentence(["hour"], 5, 1, 0.1, rows, ["river", "lake"])
@@ -49,7 +49,7 @@ def varying_sentence(
 
 
 def _example(rows: EdgesBy, nodes: Sequence[str], arrow: str) -> str:
-    """Return the edge and the variable over which a probability varies most, where it is highest and lowest."""
+    """Return the edge and variable whose probability varies most, with its highest and lowest value."""
     groups: dict[tuple[int, int, str], list[tuple[float, str]]] = {}
     for source, target, by, value, probability in zip(
         rows.source, rows.target, rows.by, rows.value, rows.probability, strict=True
@@ -75,7 +75,7 @@ NO_BLOCK = {
 
 
 def one_regime(found: "RegimeFit") -> str:
-    """Say that one regime is enough, and by how much two are better."""
+    """Return that one regime is enough, and by how much two are better."""
     if not found.steps:
         return "One regime is enough."
     step = found.steps[-1]
@@ -87,7 +87,7 @@ def one_regime(found: "RegimeFit") -> str:
 def regime_sentence(
     rows: EdgesBy, weights: Sequence[Sequence[float]], blocks: Sequence[str], nodes: Sequence[str], arrow: str = "->"
 ) -> str:
-    """Say how many regimes there are, how often each holds, and name two edges that differ between them.
+    """Return the number of regimes, their weights, and two edges that differ between them.
 
     >>> rows = EdgesBy(source=[0, 0, 1, 1], target=[2] * 4, by=["regime"] * 4, value=["1", "2"] * 2,
     ...     probability=[0.9, 0.1, 0.8, 0.2])

@@ -1,7 +1,7 @@
-"""The variables of ``depends_on``: where each is in the pairs of a data set, and the values that tables show.
+"""The variables of ``depends_on``: their position in the pairs of a data set, and the values that tables show.
 
-A covariate of words and the series are categories, a part of the date is periodic, and a number, the time and the input
-of a node are smooth. A category must have ``FEWEST_PAIRS`` training pairs for each level, so that a probability in each
+Categorical covariates and the series are categories, parts of the date are periodic, and numbers, the time and the
+input of a node are smooth. Each level of a category must have ``FEWEST_PAIRS`` training pairs, so that its probability
 can be estimated.
 """
 
@@ -34,7 +34,7 @@ from tacit.pipeline.sources import Source
 
 FEWEST_PAIRS = 20  # training pairs for each level
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-FORTNIGHT = 14  # days between the places at which a day of the year is shown
+FORTNIGHT = 14  # days between the days of the year that are shown
 PLACES: dict[str, tuple[tuple[str, float], ...]] = {  # label and phase
     "minute": tuple((str(minute), minute / 60) for minute in range(0, 60, 5)),
     "hour": tuple((str(hour), hour / 24) for hour in range(24)),
@@ -46,7 +46,7 @@ PLACES: dict[str, tuple[tuple[str, float], ...]] = {  # label and phase
 
 
 def context_variables(dataset: Dataset, config: FitConfig) -> tuple[ContextVariable, ...]:
-    """Return the variables that edges may depend on, measured on the training pairs; one that cannot be is refused."""
+    """Return the variables that edges may depend on, from the training pairs; impossible ones are refused."""
     if not config.graph.depends_on:
         return ()
     context = Context.of(dataset.split.train)
@@ -62,7 +62,7 @@ def context_variables(dataset: Dataset, config: FitConfig) -> tuple[ContextVaria
 
 
 def require_source(source: Source, config: FitConfig) -> None:
-    """Refuse variables of time, and covariates that nothing depends on, for pairs without time."""
+    """For pairs without time, refuse variables of time and covariates that are not in ``depends_on``."""
     if not isinstance(source.content, NamedPairs):
         return
     for name in config.data.covariates:
@@ -105,8 +105,8 @@ def _of_series(dataset: Dataset, context: Context) -> ContextVariable:
     )
     require(
         all(known),
-        "depends_on names 'series', but the series have no names, by which those of new data could be found; set "
-        "series in [data] to a column of names, or pass several files",
+        "depends_on names 'series', but the series have no names, which new data requires; set series in [data] to a "
+        "column of names, or pass several files",
     )
     variable = Category(SERIES, SeriesNumber(), labels=names)
     _require_levels(variable, context)
@@ -114,7 +114,7 @@ def _of_series(dataset: Dataset, context: Context) -> ContextVariable:
 
 
 def _named(dataset: Dataset) -> tuple[str, ...]:
-    """Return the names of the series that new data can be compared with; empty words where nobody gave one."""
+    """Return the names of the series; "" for a series without a name."""
     preparation = dataset.preparation
     return () if isinstance(preparation, PairsPreparation) else preparation.scaling.series_names
 
@@ -153,7 +153,7 @@ def _of_covariate(name: str, dataset: Dataset, config: FitConfig, context: Conte
         if column not in place:
             plain = {one.split("=")[0].removesuffix(" sin").removesuffix(" cos") for one in names}
             raise InputError(
-                f"depends_on names '{name}', which the data do not have{did_you_mean(name, {*plain, *SPECIAL})}"
+                f"depends_on names '{name}', which is not in the data{did_you_mean(name, {*plain, *SPECIAL})}"
             )
     at = tuple(place[column] for column in columns)
     shifts, scales = (tuple(float(table[number]) for number in at) for table in (mean, deviation))
@@ -168,7 +168,7 @@ def _of_covariate(name: str, dataset: Dataset, config: FitConfig, context: Conte
 
 
 def _periodic(name: str, reading: CovariatePhase, context: Context) -> ContextVariable:
-    """Return a part of the date, with those places that are nearest to a training pair."""
+    """Return a part of the date, with the values that are nearest to a training pair."""
     places = PLACES[name]
     phases = torch.tensor([phase for _, phase in places], dtype=torch.float64)
     values = torch.from_numpy(np.unique(reading(context).double().flatten().cpu().numpy()))

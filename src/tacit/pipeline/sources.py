@@ -44,7 +44,7 @@ class Source:
     used: tuple[str, ...] = ()
 
     def settled(self, config: FitConfig) -> FitConfig:
-        """Return the config with what the reader found by itself, so that new data is read alike."""
+        """Return the config with the options that the reader found, so that new data is read in the same way."""
         series = isinstance(self.content, Series)
         found = dict(self.content.settled) if isinstance(self.content, Series) else {}
         for name, words in self.content.levels.items():
@@ -67,18 +67,16 @@ def read_sources(
     out_channels: int | None = None,
     nodes: tuple[str, ...] = (),
 ) -> Source:
-    """Read a file, or several files or a folder of them, one series each (or more, where a file has several).
+    """Read one file, several files or a folder; each file is one series or more.
 
-    ``piece``         a few new rows may lack movement that training data must have
+    ``piece``         a few new rows, in which nodes may be constant
     ``nodes``         nodes that new rows must have
-    ``out_channels``  the file has pairs, and may lack ``y``, of so many channels
+    ``out_channels``  the file has pairs and may lack ``y``, which has this number of channels
     """
     files = data_files(sources)
     if len(files) == 1:
         return read_source(files[0], options, piece=piece, out_channels=out_channels, nodes=nodes)
-    require(
-        options.y_file is None, f"y_file belongs to one file of x, got {len(files)} files; pass one, or leave it out"
-    )
+    require(options.y_file is None, f"y_file requires one file of x, got {len(files)} files; pass one, or leave it out")
     parts, labels = [], series_labels(files)
     for file in files:
         content = read_source(file, options, piece=True, nodes=nodes).content
@@ -96,7 +94,7 @@ def read_sources(
 def joined(
     parts: list[Series], names: list[str] | None, whose: Sequence[str], options: DataOptions, *, piece: bool
 ) -> Series:
-    """Return several series as one object; the steps of all must be alike."""
+    """Return several series as one object; all must have the same step."""
     steps = [_step(part) for part in parts]
     known = [(step, name) for step, name in zip(steps, whose, strict=True) if step is not None]
     for step, name in known[1:]:
@@ -115,7 +113,7 @@ def joined(
 
 
 def _step(series: Series) -> Any:
-    """Return the median step of times; None where there is none."""
+    """Return the median step of times, or None."""
     steps = np.concatenate([np.diff(part.row_times) for part in series.parts])
     return np.sort(steps)[len(steps) // 2] if len(steps) else None
 
@@ -128,7 +126,7 @@ def read_source(
     out_channels: int | None = None,
     nodes: tuple[str, ...] = (),
 ) -> Source:
-    """Read one file, or a data set that ships with the package; see :func:`read_sources`."""
+    """Read one file, or a data set included in the package; see :func:`read_sources`."""
     path = Path(source)
     if source in SHIPPED and not path.exists():
         options.require_unset(TABLE_KEYS, source, "which is not a table")
@@ -158,7 +156,7 @@ def _pairs_of_arrays(source: str, options: DataOptions, out_channels: int | None
 
 
 def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channels: int | None) -> Source:
-    """Read pairs; new ones have all columns in one file, whatever those of the fit had."""
+    """Read pairs from a table; new pairs have all columns in one file, also if the fit used two."""
     y_file = options.y_file if out_channels is None else None
     y_table = None if y_file is None else open_table(y_file, options.decimal)
     shared = table
@@ -181,7 +179,7 @@ def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channel
 
 
 def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: tuple[str, ...] = ()) -> Source:
-    """Read a DataFrame, as a file with the same cells would be read; a list of them is a list of series."""
+    """Read a DataFrame like a file with the same cells; a list of DataFrames is a list of series."""
     if isinstance(frame, list | tuple):
         parts = [read_frame(one, **_table_options(options, nodes), piece=True) for one in frame]
         require(bool(parts), "the table must be a DataFrame or a list of them, got an empty list; pass some")
@@ -198,7 +196,7 @@ def _table_options(options: DataOptions, nodes: tuple[str, ...]) -> dict[str, An
 
 @contextmanager
 def about(source: str) -> Iterator[None]:
-    """Begin the messages of errors with the file that they are about.
+    """Prefix the messages of errors with the name of the file.
 
     >>> with about("levels.csv"):
     ...     raise InputError("requires more rows")

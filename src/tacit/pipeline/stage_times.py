@@ -8,9 +8,9 @@ from tacit.training import Listener
 
 
 class StageTimes:
-    """Seconds by stage, in the order in which stages first began; one that comes again adds to its seconds.
+    """Seconds by stage, in the order in which stages first began; the times of a repeated stage are added.
 
-    The name of a stage is what stands before the colon: "fit: compiling" and "fit: training" are one stage.
+    The name of a stage is the text before the colon: "fit: compiling" and "fit: training" are one stage.
 
     >>> times = StageTimes(Listener(stage=print), clock=iter([0.0, 2.0, 3.0]).__next__)
     >>> times.stage("reading: a.csv")
@@ -28,7 +28,7 @@ class StageTimes:
         self._name, self._start = "", 0.0
 
     def stage(self, text: str) -> None:
-        """Begin a stage, or another part of the same."""
+        """Begin a stage, or another part of the current one."""
         name = text.split(":")[0]
         if name != self._name:
             now = self._end()
@@ -41,7 +41,7 @@ class StageTimes:
         self._name = ""
 
     def rounded(self) -> dict[str, float]:
-        """Return the seconds to the millisecond, as a record has them."""
+        """Return the seconds, rounded to milliseconds, for the record."""
         return {name: round(seconds, 3) for name, seconds in self.seconds.items()}
 
     def _end(self) -> float:
@@ -61,7 +61,7 @@ class TimedListener(Listener):
 
     @classmethod
     def of(cls, listener: Listener | None) -> "TimedListener":
-        """Return the listener with a clock; one that has a clock keeps it."""
+        """Return the listener with a clock; a timed listener is returned unchanged."""
         if isinstance(listener, cls):
             return listener
         listener = listener or Listener()

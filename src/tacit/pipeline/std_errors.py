@@ -25,8 +25,8 @@ LEVEL = 0.95
 WIDTH = 4.0  # standard errors in an interval of that level
 STANDARD_ERRORS = "Standard errors from"
 FEW_SERIES = "There are too few series for a bootstrap of series: standard errors ignore differences between series."
-# Standard errors and share of the validation loss: an answer that depends on no start gives way where it must. Standard
-# errors alone are too small for the one or two series of a validation part, and training chose its epoch by that part.
+# Standard errors, and fraction of the validation loss, by which the estimate from regressions may be worse. Standard
+# errors alone are too small for a validation part of one or two series, which training also used to choose its epoch.
 MUCH_WORSE, MUCH_LOSS = 3.0, 0.02
 NOT_ADOPTED = (
     "How often edges act was not estimated without training, because the model then "
@@ -37,9 +37,9 @@ BOTH = "Intervals contain both estimates."
 
 @dataclass(frozen=True, eq=False)
 class EdgeErrors:
-    """Columns of the edges by name, what the record keeps of them, and sentences.
+    """Columns of the edges by name, numbers for the record, and sentences.
 
-    ``rejected``  the model would forecast worse with this answer, and did not get it
+    ``rejected``  the estimate was not used, because the model would forecast worse with it
     """
 
     columns: dict[str, Tensor]
@@ -48,7 +48,7 @@ class EdgeErrors:
     rejected: bool = False
 
     def holding(self, other: "EdgeErrors") -> "EdgeErrors":
-        """Return intervals that hold those of a rejected answer too, with errors to match."""
+        """Return intervals that also contain those of a rejected estimate, with larger errors."""
         low = torch.minimum(self.columns["low"], other.columns["low"])
         high = torch.maximum(self.columns["high"], other.columns["high"])
         reach = torch.maximum(high - self.columns["bagged"], self.columns["bagged"] - low)
@@ -75,13 +75,12 @@ def estimate_std_errors(
     change: bool = False,
     trained: bool = True,
 ) -> EdgeErrors:
-    """Return how often edges act and how far off that may be; with ``change`` the model gets the better answer.
+    """Return how often edges act, with standard errors; with ``change`` the model gets the better estimate.
 
-    With ``moments`` regressions of mean and variance tell it, and ``replicas`` resamples scale their errors. Else, or
-    where the model would forecast worse with their answer, replicas are trained on resampled data, if there are any.
-    ``kept`` chooses the edges of each resample; ``starts`` further fits begin elsewhere; ``thorough`` raises the limit
-    of the sandwich.
-    Replicas of a model that is not ``trained`` to the end say nothing.
+    With ``moments`` the estimate comes from regressions of mean and variance, and ``replicas`` resamples scale its
+    errors. Otherwise, or if the model would forecast worse with this estimate, replicas are trained on resampled data.
+    ``kept`` selects the edges of each resample, ``starts`` is the number of further fits from other random starts, and
+    ``thorough`` raises the size limit of the sandwich estimate. No replicas are trained unless ``trained``.
     """
     found = None
     if moments:
@@ -117,7 +116,7 @@ def estimate_std_errors(
 def _from_moments(
     model: LatentGraphModel, split: Split, *, replicas: int, block: int, seed: int, kept: Kept | None, change: bool
 ) -> EdgeErrors:
-    """Return how often edges act; with ``change`` the model gets this answer, unless it then forecasts worse."""
+    """Return how often edges act; with ``change`` the model gets this estimate, unless it then forecasts worse."""
     found = estimate_acting(model, split.train, replicas=replicas, block=block, seed=seed, kept=kept)
     adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     uncertainty = {
@@ -143,7 +142,7 @@ def _from_moments(
 def _from_bootstrap(
     found: EdgeUncertainty, model: LatentGraphModel, split: Split, *, block: int, change: bool
 ) -> EdgeErrors:
-    """Return what replicas say; with ``change`` the model gets their mean where that predicts as well."""
+    """Return the estimate of the replicas; with ``change`` the model gets their mean if it predicts as well."""
     adopted = change and adopt_bagged(model, found, split.validation)
     uncertainty = {
         "replicas": float(len(found.resampled)),

@@ -1,4 +1,4 @@
-"""Values that an observation model cannot have, refused in the units of the data with their node and row."""
+"""Checks that the values of targets are possible for their observation model; messages name node and row."""
 
 from collections.abc import Sequence
 
@@ -19,10 +19,10 @@ ROUNDING = 1e-6
 def require_values(
     source: Source, kinds: Sequence[str], targets: Sequence[str] | None, categories: Sequence[float] | None
 ) -> None:
-    """Raise :class:`InputError` if a target is not a value of its kind; one that is not known is not looked at.
+    """Raise :class:`InputError` if a known target is not a possible value of its kind.
 
-    ``kinds``       of the nodes of the source, in their order
-    ``categories``  of ordered categories, None where they are not known yet
+    ``kinds``       kinds of the nodes of the source, in their order
+    ``categories``  values of ordered categories, None if they are not known yet
     """
     content = source.content
     values = source_values(content, targets)
@@ -39,7 +39,7 @@ def require_values(
 
 
 def source_values(content: NamedPairs | Series, targets: Sequence[str] | None) -> Values:
-    """Return the targets in the units of the data, NaN where one is not known."""
+    """Return the targets in the units of the data, NaN if one is not known."""
     if isinstance(content, Series):
         names = content.channels if targets is None else [name for name in targets if name in content.channels]
         return content.values[:, :, [content.channels.index(name) for name in names]]
@@ -51,7 +51,7 @@ def source_values(content: NamedPairs | Series, targets: Sequence[str] | None) -
 def _possible(
     values: Float[np.ndarray, "row channel"], support: Support, categories: Sequence[float] | None
 ) -> Bool[np.ndarray, "row channel"]:
-    """Return where a value is one of the support."""
+    """Return where a value is in the support."""
     possible: Bool[np.ndarray, "row channel"] = np.ones(values.shape, dtype=bool)
     if support == "counts":
         possible = (values >= 0) & (values == np.rint(values))
@@ -83,7 +83,7 @@ def _remedy(support: Support) -> str:
 
 
 def _row_name(content: NamedPairs | Series, row: int) -> str:
-    """Return the time of a row, with its series where there are several."""
+    """Return the time of a row, with its series if there are several."""
     if not isinstance(content, Series):
         return f"pair {row}"
     name = content.series_names[int(content.series_of_row[row])] if content.series_names else ""

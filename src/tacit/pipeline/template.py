@@ -1,4 +1,4 @@
-"""A commented config file to begin with, written from the choices themselves."""
+"""A commented config file with all options and their defaults."""
 
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -20,11 +20,11 @@ CHOSEN = (
     "assessment",
     "window",
     "scale",
-)  # sections and keys in which what is left out is chosen from the data
+)  # sections and keys whose missing values are chosen from the data
 
 
 def write_template(path: Path) -> None:
-    """Write the file; one that exists is not touched."""
+    """Write the file; an existing file is refused."""
     require(not path.exists(), f"--init must be a new file, got {path}, which exists; choose another name")
     write_asked_for(path, template().encode(), option="--init", other="name")
 
@@ -45,14 +45,14 @@ def template() -> str:
 
 
 def _choices(field: FieldInfo) -> str:
-    """Return the words that a key can be, if it has a list of them or takes registered names."""
+    """Return the possible values of a key, if it has a fixed list or takes registered names."""
     words = get_args(field.annotation) if get_origin(field.annotation) is Literal else registered_names(field)
     by_node = "; or a table by node" if words and dict[str, str] in get_args(field.annotation) else ""
     return ", ".join(str(word) for word in words if word != OWN) + by_node
 
 
 def _toml(value: Any) -> str:
-    """Return a default as TOML writes it."""
+    """Return a default as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

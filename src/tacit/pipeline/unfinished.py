@@ -1,8 +1,8 @@
-"""A run that is under way: who may write it, and what is left of it when the process ends.
+"""Unfinished runs: their lock, and their files after an interruption.
 
-While a run is under way its directory holds ``call.json`` (how to call it again), ``checkpoint.safetensors`` (what the
-training has become) and ``.lock``. A finished run holds none of them, and ``record.json`` instead. Of several processes
-the first holds the run and writes it; the others hear from it what they work on.
+The directory of an unfinished run contains ``call.json`` (the arguments), ``checkpoint.safetensors`` (the state of the
+training) and ``.lock``. A finished run has ``record.json`` instead. Of several processes, the first one has the lock
+and writes; the others receive the arguments from it.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,15 @@ from tacit.records import CALL, RECORD, new_directory, resuming
 from tacit.training import Processes, from_the_first
 
 CHECKPOINT = "checkpoint.safetensors"
-NOTHING = (f".{CALL}.",)  # how the names begin of what is there before there is a run
+NOTHING = (f".{CALL}.",)  # prefixes of temporary files that may exist before the run
 
 
 @contextmanager
 def start_run(directory: Path, call: Request, processes: Processes) -> Iterator[Lock]:
-    """Make the directory of a run, and keep other runs out until the block, which gets the lock, ends.
+    """Make the directory of a run and lock it for the block.
 
-    When it fails, a run that can be resumed stays, and the error says how; otherwise nothing is left behind.
+    If the block fails, a run that can be resumed is kept, and the error gives the command; otherwise the directory is
+    removed.
     """
     with ExitStack() as entered:
         locks: list[Lock] = []
@@ -45,7 +46,7 @@ def start_run(directory: Path, call: Request, processes: Processes) -> Iterator[
 
 @contextmanager
 def resume_run(directory: Path, processes: Processes) -> Iterator[tuple[Request, Lock]]:
-    """Resume a run that was stopped, and keep other runs out; whatever fails, it can be resumed again."""
+    """Resume a stopped run and lock it for the block; if the block fails, it can be resumed again."""
     with ExitStack() as entered:
         locks: list[Lock] = []
 
@@ -81,8 +82,8 @@ def _start_run(directory: Path, call: Request) -> Iterator[Lock]:
 def _resume_run(directory: Path) -> Iterator[tuple[Request, Lock]]:
     if not (directory / CALL).is_file():
         finished = (directory / RECORD).is_file()
-        if finished:  # it may have been stopped while it was tidying up
-            with suppress(InputError), locked(directory):  # unless another process is at work there
+        if finished:  # it may have been stopped during the cleanup
+            with suppress(InputError), locked(directory):  # unless another process is writing there
                 (directory / CHECKPOINT).unlink(missing_ok=True)
         page = directory / "report.html"
         raise InputError(
@@ -96,7 +97,7 @@ def _resume_run(directory: Path) -> Iterator[tuple[Request, Lock]]:
 
 
 def _can_go_on(lock: Lock, error: BaseException) -> bool:
-    """Is something done that would not fail again? A process that does not write may not see it, and is silent."""
+    """Return whether the run can be resumed; a process that does not write may not know and returns false."""
     return not isinstance(error, InputError | TrainingError) and lock.held and (lock.directory / CHECKPOINT).exists()
 
 
@@ -105,6 +106,6 @@ def _way_on(directory: Path, processes: Processes) -> str:
 
 
 def finish(directory: Path) -> None:
-    """Remove what only an unfinished run needs."""
-    for name in (CALL, CHECKPOINT):  # in this order: without the first the other means nothing
+    """Remove the files of an unfinished run."""
+    for name in (CALL, CHECKPOINT):  # in this order: without the first, the other is not used
         (directory / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Effects within a step in words and columns: how many edges have them, and how their directions are known."""
+"""Sentences and columns on effects within a step: how many edges have them, and how their directions were found."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -43,7 +43,7 @@ def acting_within(listed: Tensor, undirected: Tensor, within_step: Tensor | None
 def within_sentences(
     listed: Tensor, undirected: Tensor, within_step: Tensor | None, direction: Tensor | None, gaussian: float | None
 ) -> list[str]:
-    """Say how many listed edges act within the step, how their directions are known, and what the noise allows."""
+    """Return sentences on the listed edges that act within the step, their directions, and the noise."""
     if within_step is None or direction is None:
         return []
     acts = acting_within(listed, undirected, within_step)
@@ -71,6 +71,6 @@ def _noise(gaussian: float | None) -> list[str]:
 
 
 def gaussian_of(evidence: Mapping[str, Any]) -> float | None:
-    """Return the p-value of the test of Gaussian noise that a record has."""
+    """Return the p-value of the test of Gaussian noise in a record."""
     found = evidence.get(GAUSSIAN_P)
     return None if found is None else float(found)

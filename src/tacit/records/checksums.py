@@ -1,7 +1,7 @@
-"""Checksums: a record that covers itself, and the files that belong to it; what was changed is never half believed.
+"""Checksums of a record and of the files of its run, so that changed files are detected.
 
-A sealed text is JSON with ``"sha256": "..."`` near its start: the checksum of the text with nothing between those
-quotes. ``sed 's/"sha256": "[0-9a-f]*"/"sha256": ""/' record.json | sha256sum`` gives the same number.
+A sealed text is JSON with ``"sha256": "..."`` near its start: the checksum of the text with an empty value there.
+``sed 's/"sha256": "[0-9a-f]*"/"sha256": ""/' record.json | sha256sum`` gives the same number.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ def checksum(data: bytes) -> str:
 
 
 def sealed(text: str) -> bytes:
-    r"""Return a text that has an empty checksum, with its checksum in that place.
+    r"""Return a text with its empty checksum filled in.
 
     >>> data = sealed('{"sha256": "", "a": 1}')
     >>> read_sealed(data)["a"]
@@ -35,11 +35,11 @@ def sealed(text: str) -> bytes:
 
 
 class ChangedError(ValueError):
-    """A file, which the message names, is not what was written."""
+    """A file that was changed; the message is its name."""
 
 
 def read_sealed(data: bytes) -> dict[str, Any]:
-    """Return what a sealed text holds; :class:`ChangedError` if it does not fit its checksum."""
+    """Return the content of a sealed text; raise :class:`ChangedError` if its checksum does not match."""
     fields = read_object(data)
     found = fields.get("sha256")
     if not isinstance(found, str) or checksum(data.replace(_filled(found).encode(), OPEN.encode(), 1)) != found:
@@ -48,11 +48,11 @@ def read_sealed(data: bytes) -> dict[str, Any]:
 
 
 def read_object(data: bytes) -> dict[str, Any]:
-    """Return the JSON object that a file holds; :class:`ValueError` if it holds none."""
+    """Return the JSON object in a file; raise :class:`ValueError` if there is none."""
     try:
         fields = json.loads(data, parse_constant=_refuse)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(fields, dict):
         raise ValueError("it is not a JSON object")
     return fields

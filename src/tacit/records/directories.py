@@ -1,4 +1,4 @@
-"""Directories for results: new or empty, never written over."""
+"""Directories for results, which must be new or empty."""
 
 import shlex
 from collections.abc import Iterator
@@ -8,13 +8,14 @@ from pathlib import Path
 from tacit.errors import InputError
 from tacit.locks import LOCK, Lock, locked
 
-CALL = "call.json"  # an unfinished run has it, a finished one has record.json
+CALL = "call.json"  # in an unfinished run; a finished one has record.json
 
 
 def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
-    """Make a directory for results, and return whether it was not there before.
+    """Make a directory for results, and return whether it is new.
 
-    One that holds anything, besides a lock and names that begin as given, is refused: a run is never written over.
+    A directory that is not empty is refused, because runs are never overwritten. A lock and names that begin with one
+    of ``besides`` are allowed.
     """
     made = require_new(directory, besides=besides)
     try:
@@ -25,7 +26,7 @@ def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
 
 
 def require_new(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
-    """Refuse a directory that holds anything but a lock and names that begin as given; return whether it is new."""
+    """Refuse a directory that is not empty, as in :func:`make_directory`; return whether it does not exist yet."""
     try:
         new = not directory.exists()
         held = not new and (
@@ -42,18 +43,18 @@ def require_new(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
 
 @contextmanager
 def new_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> Iterator[Lock]:
-    """Make a directory for results before the work begins, and keep other processes out while it lasts.
+    """Make a directory for results and lock it for the block.
 
-    Take it away again if the work fails and left it empty.
+    If the block fails and leaves it empty, it is removed.
     """
     made = make_directory(directory, besides=besides)
     try:
         with locked(directory) as lock:
-            make_directory(directory, besides=besides)  # nobody was faster
+            make_directory(directory, besides=besides)  # check again, now with the lock
             yield lock
     except BaseException:
         if made:
-            with suppress(OSError):  # it holds something
+            with suppress(OSError):  # it is not empty
                 directory.rmdir()
         raise
 

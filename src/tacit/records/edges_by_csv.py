@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 EDGES_BY = "edges_by.csv"
 BY_NUMBERS = ("probability", "std_error", "low", "high")
 BY_COLUMNS = ("source", "target", "by", "value", *BY_NUMBERS)
-REGIME = "regime"  # ``by`` of the rows of regimes; their ``value`` is a number, 1 for the one with the largest weight
+REGIME = "regime"  # ``by`` of regimes; their ``value`` is a number, 1 for the regime with the largest weight
 
 
 class EdgesBy(BaseModel):
     """Rows of ``edges_by.csv``; ``source`` and ``target`` are numbers of nodes.
 
     ``by``     the name of the variable that the edge depends on, or ``regime``
-    ``value``  of the variable, as a label: a level, an hour, a number in the units of the data; or that of the regime
-    Numbers are None where they were not computed.
+    ``value``  the value of the variable, as text (a level, an hour, a number in the units of the data), or the regime
+    Numbers are None if they were not computed.
 
     >>> rows = EdgesBy(source=[0], target=[1], by=["hour"], value=["14"], probability=[0.9], std_error=[0.02])
     >>> rows.text(["a", "b"])
@@ -43,7 +43,7 @@ class EdgesBy(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _filled(cls, given: Any) -> Any:
-        """Numbers that were left out are None in every row."""
+        """Fill columns that were left out with None."""
         if isinstance(given, dict):
             empty = [None] * len(given.get("source", ()))
             return {**dict.fromkeys(BY_NUMBERS, empty), **given}
@@ -70,7 +70,7 @@ class EdgesBy(BaseModel):
         return {name: names.get(name, getattr(self, name)) for name in BY_COLUMNS}
 
     def frame(self, node_names: Sequence[str]) -> "pandas.DataFrame":
-        """Return the table, with NaN where a number is not known."""
+        """Return the table, with NaN for unknown numbers."""
         import pandas as pd
 
         cells = self.columns(node_names)
@@ -88,7 +88,7 @@ class EdgesBy(BaseModel):
 
 
 def read_edges_by(text: str, node_names: Sequence[str]) -> EdgesBy:
-    """Return the rows of ``edges_by.csv``; ValueError or KeyError if it is bad."""
+    """Return the rows of ``edges_by.csv``; raise ValueError or KeyError if it is invalid."""
     place = {name: number for number, name in enumerate(node_names)}
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     for row in rows:

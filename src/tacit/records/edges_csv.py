@@ -1,4 +1,4 @@
-"""``edges.csv``: a row per edge: the probability that it exists, how often it acts, and what else is known of it."""
+"""``edges.csv``: a row per edge with the probability that it exists, how often it acts, and further results."""
 
 import csv
 import io
@@ -76,13 +76,13 @@ EdgeVaries = Annotated[
 
 
 class EdgeFindings(BaseModel):
-    """What is known of each edge besides its probability, in the shape of the graph; None where it was not computed.
+    """Results for each edge besides its probability, in the shape of the graph; None if not computed.
 
-    Rows are targets and columns are sources; over a table of candidates ``exists``, ``effect`` and ``lag`` have the
-    shape of the table. ``probability`` is there where it differs from that of the graph: it is NaN where the graph has
-    1 because how often an edge acts is not identifiable. A number is NaN where nothing is known of an edge;
-    ``identifiable`` is a place in ``FLAGS``, ``direction`` one in ``DIRECTIONS``, ``varies`` one in ``VARIES``;
-    ``lags`` has the effect of each lag, ``by`` how often edges act in each situation. JSON has nested lists.
+    Rows are targets and columns are sources; with a table of candidates ``exists``, ``effect`` and ``lag`` have the
+    shape of the table. ``probability`` is set if it differs from that of the graph: it is NaN for an edge whose
+    frequency is not identifiable, for which the graph has 1. Unknown numbers are NaN. ``identifiable`` is an index in
+    ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``. ``lags`` has the effect at each lag and
+    ``by`` how often edges act in each situation. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -127,9 +127,9 @@ def edges_text(
     edges: EdgeFindings | None = None,
     keep: float = 0.0,
 ) -> str:
-    """Return ``edges.csv``: a row per ordered pair; columns that were not computed are there and empty.
+    """Return ``edges.csv``: a row per ordered pair; columns that were not computed are empty.
 
-    Where ``exists`` is below ``keep`` the edge is not kept: how often it acts is not said.
+    If ``exists`` is below ``keep``, the edge is not kept, and the columns on how often it acts are empty.
     """
     target, source = np.indices(edge_probs.shape).reshape(2, -1)
     found = {"probability": edge_probs, **(edges or EdgeFindings()).known}
@@ -143,7 +143,7 @@ def candidates_text(
     edges: EdgeFindings | None = None,
     keep: float = 0.0,
 ) -> str:
-    """Return ``edges.csv`` of a table: a row per candidate, by target and then source; other columns are empty."""
+    """Return ``edges.csv`` for a table of candidates: a row per candidate, by target and then source."""
     source, target = candidates.edges()
     known = (edges or EdgeFindings()).known
     found = {"probability": edge_probs} | {name: known[name] for name in OVER_TABLE if name in known}
@@ -152,10 +152,10 @@ def candidates_text(
 
 
 def read_edges(text: str, node_names: Sequence[str], count: int | None = None, keep: float = 0.0) -> EdgeTable:
-    """Return ``edges.csv`` as a table without the columns that are empty; ValueError or KeyError if it is bad.
+    """Return ``edges.csv`` as a table without empty columns; raise ValueError or KeyError if it is invalid.
 
-    ``source`` and ``target`` are numbers of nodes. ``count`` is the number of candidates; None means that there is a
-    row per ordered pair. A probability may be empty (NaN) where ``exists`` is below ``keep`` or the direction is open.
+    ``source`` and ``target`` are numbers of nodes. ``count`` is the number of candidates; None: there is a row per
+    ordered pair. A probability may be empty (NaN) if ``exists`` is below ``keep`` or the direction is open.
     """
     import pandas as pd
 
@@ -183,7 +183,7 @@ def read_edges(text: str, node_names: Sequence[str], count: int | None = None, k
 
 
 def _require_all(table: EdgeTable, node_names: Sequence[str], count: int | None) -> None:
-    """Raise :class:`ValueError` unless the rows are those of all pairs in order, or ``count`` candidates."""
+    """Raise :class:`ValueError` unless the rows are all pairs in order, or ``count`` candidates."""
     if (table[["source", "target"]] < 0).any(axis=None):
         raise ValueError("edges.csv names a node that is not in record.json")
     if count is not None:
@@ -203,13 +203,13 @@ def _require_all(table: EdgeTable, node_names: Sequence[str], count: int | None)
 
 
 def _require_probabilities(table: EdgeTable, keep: float) -> None:
-    """Raise :class:`ValueError` where a probability is missing or is not one."""
+    """Raise :class:`ValueError` if a probability is missing or not between 0 and 1."""
     exists = table.get("exists")
     for name, values in (("exists", exists), ("probability", table["probability"])):
         if values is None:
             continue
         wrong = (values < 0) | (values > 1)
-        if name == "probability":  # it may be missing where the edge is not kept, or its direction is open
+        if name == "probability":  # it may be missing if the edge is not kept or its direction is open
             known = values.notna() if exists is None else values.notna() | (exists < keep)
             wrong |= ~known if "direction" not in table else ~known & (table["direction"] != DIRECTIONS[OPEN])
         if wrong.any():
@@ -223,7 +223,7 @@ def _text(
     node_names: Sequence[str],
     keep: float,
 ) -> str:
-    """Return the lines of ``edges.csv``; where an edge is not kept, how often it acts is empty."""
+    """Return the lines of ``edges.csv``; for edges that are not kept, the columns on how often they act are empty."""
     dropped = columns["exists"] < keep if "exists" in columns else np.zeros(len(source), dtype=bool)
     cells = {"source": [node_names[node] for node in source], "target": [node_names[node] for node in target]}
     for name, values in columns.items():

@@ -1,4 +1,4 @@
-"""``lags.csv``: the effect of each edge at each lag, a row per edge that is kept and lag."""
+"""``lags.csv``: the effect of each kept edge at each lag, a row per edge and lag."""
 
 import csv
 import io
@@ -14,14 +14,14 @@ LAG_COLUMNS = ("source", "target", "lag", "effect", "share")
 
 
 def numbers(values: Any) -> torch.Tensor:
-    """Return nested lists as a tensor, with NaN where they have None."""
+    """Return nested lists as a tensor, with NaN for None."""
     if isinstance(values, torch.Tensor):
         return values.detach().cpu()
     return torch.from_numpy(np.array(values, dtype=float))
 
 
 def nested_lists(values: torch.Tensor) -> list[list[float | None]]:
-    """Return a matrix as nested lists, with None where it has NaN."""
+    """Return a matrix as nested lists, with None for NaN."""
     return [[None if value != value else value for value in row] for row in values.tolist()]
 
 
@@ -31,10 +31,9 @@ EdgeNumbers = Annotated[torch.Tensor, BeforeValidator(numbers), PlainSerializer(
 class LagTable(BaseModel):
     """The lag profiles of some edges, a row per edge and a column per lag; lags are steps before the target.
 
-    ``first``    the lag of the first column: that of the newest input, the horizon; 0 with effects within a step
-    ``effects``  in deviations of the target per deviation of the source at this lag; NaN at lags that an edge may not
-                 have
-    ``shares``   of the resamples of the data in which this lag has the largest effect; NaN where none were drawn
+    ``first``    the lag of the first column: the horizon, or 0 with effects within a step
+    ``effects``  deviations of the target per deviation of the source at each lag; NaN at lags that are not allowed
+    ``shares``   fraction of the resamples of the data in which a lag has the largest effect; NaN without resamples
 
     >>> table = LagTable(source=[0], target=[1], first=1, effects=[[0.1, -0.4]], shares=[[0.0, 1.0]])
     >>> table.dominant.tolist(), table.text(["a", "b"])
@@ -73,7 +72,7 @@ class LagTable(BaseModel):
 
 
 def read_lags(text: str, node_names: Sequence[str]) -> LagTable:
-    """Return the profiles of ``lags.csv``; ValueError or KeyError if it is bad."""
+    """Return the profiles of ``lags.csv``; raise ValueError or KeyError if it is invalid."""
     import pandas as pd
 
     nodes = pd.CategoricalDtype(list(node_names))

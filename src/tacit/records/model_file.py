@@ -1,4 +1,4 @@
-"""``model.safetensors``: what was learned, as tensors under a checksum; reading it runs no code."""
+"""``model.safetensors``: the learned tensors with a checksum; reading it runs no code."""
 
 from pathlib import Path
 
@@ -14,18 +14,18 @@ from tacit.training import LatentGraphModel
 
 MODEL = "model.safetensors"
 KIND = Kind("model", 3, "put back the file that the run wrote, or run the command again")
-CANDIDATES = "graph.candidates"  # in front of the names of these, where there is a table
+CANDIDATES = "graph.candidates"  # prefix of the names of the tensors of a table of candidates
 CANDIDATE_PARTS = ("row_node", "sources", "used")
-INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is always or never there
+INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge with probability 0 or 1
 
 
 def pack_model(model: LatentGraphModel, record: Record) -> bytes:
-    """Return the file of a model; the text in it is for people who find it alone."""
+    """Return the bytes of a model file; its text describes the run, for people who find the file alone."""
     return KIND.pack({"title": record.title, "node_names": record.node_names}, model_tensors(model))
 
 
 def model_tensors(model: LatentGraphModel) -> dict[str, Tensor]:
-    """Return what was learned, and the table of candidates where the graph is over one."""
+    """Return the learned tensors, and the table of candidates if the graph has one."""
     tensors, candidates = dict(model.state_dict()), model.graph.candidates
     if candidates is not None:
         tensors |= {f"{CANDIDATES}.{name}": getattr(candidates, name) for name in CANDIDATE_PARTS}
@@ -33,7 +33,7 @@ def model_tensors(model: LatentGraphModel) -> dict[str, Tensor]:
 
 
 def read_model(directory: Path, record: Record) -> dict[str, Tensor]:
-    """Return the tensors of the model that belongs to a record; anything else is an :class:`InputError`."""
+    """Return the tensors of the model of a record; raise :class:`InputError` if the file is another one or damaged."""
     path = directory / MODEL
     try:
         data = read_file(path)

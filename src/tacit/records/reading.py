@@ -1,6 +1,7 @@
-"""Read a run directory; whatever is missing, damaged, changed, foreign or newer is one line of an InputError.
+"""Read a run directory; files that are missing, damaged, changed or of another version raise an InputError.
 
-Each reader checks the files that it reads: with ``edges.csv`` edited a run still predicts, but is not drawn.
+Each reader checks only the files that it reads: a run whose ``edges.csv`` was edited still predicts, but its report
+cannot be drawn.
 """
 
 import json
@@ -26,7 +27,7 @@ PUT_BACK = f"restore it and change a copy, or {RUN_AGAIN}"
 
 
 def read_record(directory: Path) -> Record:
-    """Read ``record.json`` alone."""
+    """Read ``record.json`` only."""
     with _said_in_one_line(directory):
         data = read_file(directory / RECORD)
         _require_format(directory, read_object(data))
@@ -43,7 +44,7 @@ def read_run(directory: Path) -> Run:
 
 
 def _require_format(directory: Path, fields: dict[str, Any]) -> None:
-    """Raise :class:`InputError` if this tacit cannot read the format of a record."""
+    """Raise :class:`InputError` if this version of tacit cannot read the format of a record."""
     found = fields.get("format")
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise ValueError(f"{RECORD} has no format")
@@ -55,7 +56,7 @@ def _require_format(directory: Path, fields: dict[str, Any]) -> None:
 
 
 def _belonging(directory: Path, name: str, record: Record) -> str:
-    """Return the text of a file of the run, as it was written."""
+    """Return the text of a file of the run, after checking its checksum."""
     data = read_file(directory / name)
     if record.files.get(name) != checksum(data):
         raise ChangedError(name)
@@ -64,7 +65,7 @@ def _belonging(directory: Path, name: str, record: Record) -> str:
 
 @contextmanager
 def _said_in_one_line(directory: Path) -> Iterator[None]:
-    """Turn what is wrong with a run directory into an :class:`InputError` that says what to do."""
+    """Turn errors in reading a run directory into an :class:`InputError` of one line with a remedy."""
     try:
         yield
     except InputError:

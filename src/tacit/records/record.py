@@ -1,4 +1,4 @@
-"""The record of a run: what ``record.json`` holds."""
+"""The record of a run: the content of ``record.json``."""
 
 import platform
 from importlib import import_module
@@ -16,7 +16,7 @@ LIBRARIES = ("tacit", "torch", "numpy", "safetensors")
 
 
 class CandidateCount(BaseModel):
-    """How many edges can be, and the probability of all others."""
+    """The number of candidate edges, and the probability of all other edges."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -25,12 +25,12 @@ class CandidateCount(BaseModel):
 
 
 class Record(BaseModel):
-    """Everything a table, figure or page is drawn from, besides edges and history.
+    """All results of a run from which tables, figures and the report are drawn, besides edges and history.
 
-    ``evidence`` is empty for a run that did not ask which edges exist; its decisions are by ``probability``.
+    ``evidence`` is empty for a run that did not test which edges exist; edges are then listed by ``probability``.
 
-    ``sha256`` is the checksum of the record itself and ``files`` are those of the files that belong to the run: both
-    are filled in when it is written, see :mod:`tacit.records.checksums`.
+    ``sha256`` is the checksum of the record itself, and ``files`` has those of the other files of the run; both are set
+    when the record is written, see :mod:`tacit.records.checksums`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,14 +47,14 @@ class Record(BaseModel):
     timings: dict[str, float]
     metrics: dict[str, float]
     by_node: dict[str, dict[str, float]] = {}  # score -> node -> number, of the test part
-    by_series: dict[str, dict[str, float]] = {}  # score -> series -> number, where there are several
+    by_series: dict[str, dict[str, float]] = {}  # score -> series -> number, if there are several
     optimal: dict[str, float] = {}
     paper: dict[str, float] = {}
     replicas: list[dict[str, Any]]
     best_replica: int
     node_names: list[str]
     true_edge_probs: list[list[float]] | None = None
-    converged: bool = True  # false where training stopped too early
+    converged: bool = True  # false if training stopped too early
     warnings: list[str] = []
     choices: list[str] = []
     references: dict[str, dict[str, float]] = {}
@@ -63,23 +63,21 @@ class Record(BaseModel):
     findings: list[str] = []
     goodness: dict[str, Any] = {}
     uncertainty: dict[str, float] = {}
-    answer: list[str] = []  # the first lines of the terminal and the page, in order
-    evidence: dict[str, Any] = {}  # how it was found which edges exist, and which are listed or required
+    answer: list[str] = []  # the first lines of the printed output and of the report
+    evidence: dict[str, Any] = {}  # how edges were tested, and which are listed or required
     node_gains: dict[str, float] = {}  # node -> how much the edges improve its forecast, a share of its scaled CRPS
     stages: dict[str, float] = {}  # stage -> seconds, in order, from reading to scoring
-    situations: dict[
-        str, Any
-    ] = {}  # how edges depend on the situation, or the regimes; docs/reference/files.md has the keys
-    candidates: CandidateCount | None = None  # where edges.csv lists candidates instead of all ordered pairs
+    situations: dict[str, Any] = {}  # how edges depend on the situation, or the regimes; see docs/reference/files.md
+    candidates: CandidateCount | None = None  # if edges.csv lists candidates instead of all ordered pairs
 
     @property
     def keep(self) -> float:
-        """The least ``exists`` of an edge that was learned: others have no probability."""
+        """The lowest ``exists`` of an edge that was learned; other edges have no probability."""
         return float(self.evidence.get("keep", 0.0))
 
     @model_validator(mode="after")
     def _complete(self) -> "Record":
-        """Hold what every table and page shows."""
+        """Check that the values are present that every table and report shows."""
         for name, values, needed in (("metrics", self.metrics, PAGE_METRICS), ("timings", self.timings, PAGE_TIMINGS)):
             if not needed <= set(values):
                 raise ValueError(f"{name} lacks {', '.join(sorted(needed - set(values)))}")
@@ -96,7 +94,7 @@ def versions() -> dict[str, str]:
 
 
 def _version(library: str) -> str:
-    """Return the installed version; a library that runs from its sources has none, and says its own."""
+    """Return the installed version, or ``__version__`` of a library that runs from its sources."""
     try:
         return version(library)
     except PackageNotFoundError:
@@ -104,7 +102,7 @@ def _version(library: str) -> str:
 
 
 def describe_device(device: torch.device, processes: int = 1) -> str:
-    """Return the device in words, and how many processes had one each."""
+    """Return a description of the device, with the number of processes if each had one."""
     times = f"{processes} x " if processes > 1 else ""
     if device.type == "cuda":
         return f"{times}cuda ({torch.cuda.get_device_name(device)})"

@@ -1,4 +1,4 @@
-"""A run directory, read back."""
+"""The content of a run directory."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ HISTORY = "history.jsonl"
 
 
 class Run(BaseModel):
-    """A run directory, read back; ``edges`` is the table of ``edges.csv``, with the numbers of source and target.
+    """The content of a run directory; ``edges`` is the table of ``edges.csv``, with numbers for source and target.
 
-    ``lags`` is ``lags.csv``; None where no lags were found, as without time. ``edges_by`` is ``edges_by.csv``; None
-    where it was not asked, or not found, that edges depend on the situation.
+    ``lags`` is ``lags.csv``; None without lags, as for pairs without time. ``edges_by`` is ``edges_by.csv``; None if it
+    was not tested, or not found, that edges depend on the situation.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -47,7 +47,7 @@ class Run(BaseModel):
 
     @property
     def has_candidates(self) -> bool:
-        """Does ``edges.csv`` list candidates instead of all ordered pairs?"""
+        """Whether ``edges.csv`` lists candidates instead of all ordered pairs."""
         return self.record.candidates is not None
 
     def matrix(self, column: str) -> Float[np.ndarray, "node node"]:
@@ -57,7 +57,7 @@ class Run(BaseModel):
 
     @model_validator(mode="after")
     def _regular(self) -> "Run":
-        """Hold an entry per replica in every line of the history."""
+        """Check that every line of the history has an entry per replica."""
         replicas = len(self.record.replicas)
         for number, line in enumerate(self.history, 1):
             lists = [value for value in line.values() if isinstance(value, list)]

@@ -24,7 +24,7 @@ def write_run(
     history: Sequence[Mapping[str, Any]],
     edges: EdgeFindings | None = None,
 ) -> None:
-    """Write the files of a run; the record comes last, and a directory without one is no run."""
+    """Write the files of a run; the record is written last, and marks the directory as a complete run."""
     lines = "".join(json.dumps(line) + "\n" for line in history)
     listed = _edges_of(model, record, edges)
     files = {EDGES: listed.encode(), HISTORY: lines.encode(), MODEL: pack_model(model, record)}
@@ -39,7 +39,7 @@ def write_run(
 def run_of(
     record: Record, model: LatentGraphModel, history: Sequence[Mapping[str, Any]], edges: EdgeFindings | None = None
 ) -> Run:
-    """Return what reading the run directory would give, without writing one."""
+    """Return the run as it would be read from a run directory, without writing one."""
     further = _lags_of(record, edges), _edges_by_of(record, edges)
     return Run.of(record, _edges_of(model, record, edges), [dict(line) for line in history], *further)
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def _all_classes(estimator: "LatentGraphEstimator") -> bool:
-    """Say whether all targets of the fit have classes; an AttributeError says why not."""
+    """Return true if all targets of the fit have classes; otherwise raise an AttributeError with the reason."""
     fitted = estimator._ready()
     found = ClassForecasts.of(fitted.config, fitted.preparation)
     if found is None or not found.has.any(0).all():
         raise AttributeError(
-            f"predict_proba requires that all targets are yes or no or ordered categories, got observation = "
+            f"predict_proba requires targets that are yes or no, or ordered categories, got observation = "
             f"{fitted.config.observation.kind!r}; use predict, or sample"
         )
     return True
@@ -36,6 +36,6 @@ def known_classes(estimator: "LatentGraphEstimator") -> np.ndarray:
 
 
 def with_zeros(probs: np.ndarray, *, flat: bool) -> np.ndarray:
-    """Return probabilities, 0 for a value that a node cannot have; ``flat`` without the axis of channels."""
+    """Return probabilities, 0 for a value that a node cannot have; ``flat`` removes the axis of channels."""
     found: np.ndarray = np.nan_to_num(probs.astype(np.float64))
     return found[..., 0, :] if flat else found

@@ -44,7 +44,7 @@ E = TypeVar("E", bound="LatentGraphEstimator")
 
 
 class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Fits by the same path as ``tacit fit``; a subclass says how data is read and how predictions are returned."""
+    """Base class: fits with the pipeline of ``tacit fit``; subclasses read the data and return predictions."""
 
     _fitted: Fitted | None = None
     predictor: Any
@@ -53,18 +53,18 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
     verbose: Any
 
     def _source(self, X: Any, y: Any = None, *, reset: bool, covariates: Any = None) -> Source:  # noqa: N803
-        """Read data; in ``fit`` (``reset``) names and sizes are noted, later they are compared.
+        """Read data; in ``fit`` (``reset``) names and sizes are stored, later they are compared.
 
-        ``covariates``  of pairs; those of a series are columns of its table
+        ``covariates``  covariates of pairs; those of a series are columns of its table
         """
         raise NotImplementedError
 
     def _data_keys(self) -> dict[str, Any]:
-        """Return the keys of ``[data]`` that are parameters of the estimator itself."""
+        """Return the options of ``[data]`` that are parameters of the estimator."""
         return {}
 
     def _learn(self: E, source: Source) -> E:
-        """Fit by the path that ``tacit fit`` takes."""
+        """Fit with the pipeline of ``tacit fit``."""
         config, own = self._config()
         plan = Plan.make(
             source,
@@ -84,26 +84,26 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         return self
 
     def _config(self) -> tuple[FitConfig, OwnParts]:
-        """Return the config that the parameters stand for, with the columns that ``depends_on`` names."""
+        """Return the config of the parameters, with the columns that ``depends_on`` names."""
         config, own = read_parameters(self.get_params(deep=False), self._data_keys())
         return settle_situations(config), own
 
     def _seed(self, random_state: Any) -> int:
-        """Return the seed of samples: that of the fit unless another state is passed."""
+        """Return the seed for samples: that of the fit unless another ``random_state`` is passed."""
         return self._ready().record.seed if random_state is None else seed_of(random_state)
 
     @property
     def predictor_(self) -> nn.Module:
-        """The trained predictor; it works in the units of training."""
+        """The fitted predictor; its inputs and outputs are scaled as in training."""
         return self._with_predictor().model.predictor
 
     @property
     def classes_(self) -> np.ndarray:
-        """The values of the targets in increasing order, those of the last axis of ``predict_proba``."""
+        """The values of the targets in increasing order: the last axis of ``predict_proba``."""
         return known_classes(self)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page that ``tacit fit`` draws: one HTML file that needs no network."""
+        """Write the report of ``tacit fit``: one HTML file that works offline."""
         fitted, path = self._with_predictor(), Path(path)
         with write_said(path):
             write_page([fitted.run], path, fitted.record.title)
@@ -116,13 +116,14 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         num_resamples: int = 32,
         block: int | None = None,
     ) -> E:
-        r"""Estimate how far $\theta$ may be off, from resamples of the data of the fit.
+        r"""Estimate standard errors of the edge probabilities $\theta$ from resamples of the data of the fit.
 
-        ``fit`` does this where it is quick (``bootstrap_replicas`` of ``AssessmentOptions``). Pairs are drawn with
-        replacement in blocks of ``block`` neighbours, or as whole series where there are several; each resample
-        selects its own edges. ``edge_probs_`` stays as it is. Where it came from regressions of mean and variance,
-        they give the errors, the resamples scale them, and intervals are around ``edge_probs_``. Else the model is
-        trained again on each resample, and errors and intervals are those of the mean over the replicas, ``bagged``.
+        ``fit`` does this if it is fast (``bootstrap_replicas`` of ``AssessmentOptions``). Pairs are drawn with
+        replacement in blocks of ``block`` neighbours, or as whole series if there are enough; edges are selected again
+        for each resample. ``edge_probs_`` does not change. If it comes from regressions of mean and variance, these
+        give the standard errors, the resamples scale them, and intervals are around ``edge_probs_``. Otherwise the
+        model is trained again on each resample, and standard errors and intervals are those of ``bagged``, the mean
+        over the replicas.
         """
         require_int("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
         if block is not None:
@@ -130,16 +131,16 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         fitted = self._with_predictor()
         self._edges().probs("estimate_std_errors")
         require_constant(fitted, "estimate_std_errors")
-        own = self._config()[1]  # refused here where a parameter was not stored
+        own = self._config()[1]  # raises if a parameter was not stored
         dataset = same_dataset(fitted, self._source(X, y, reset=False))
         add_std_errors(fitted, dataset, to_python(num_resamples), to_python(block), self._listener(), own)
         return self
 
     def identify(self, X: Any, y: Any = None, *, injectivity: bool = True) -> Identifiability:  # noqa: N803
-        """Change every edge of the fitted model in turn: which can be identified from such data, and why not others?
+        """Find which edges are identifiable, by changing every edge of the fitted model in turn.
 
-        The data is that of the fit. The answer has ``sentences()``; which edges are identifiable is also kept in
-        ``edge_identifiable_``. ``injectivity`` checks the condition of the theorem too.
+        Pass the data of the fit. The result has ``sentences()``; which edges are identifiable is also stored in
+        ``edge_identifiable_``. With ``injectivity`` the condition of the paper's theorem is checked as well.
         """
         fitted = self._with_predictor()
         self._edges().probs("identify")
@@ -157,7 +158,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         stride: int = 1,
         level: float = 0.05,
     ) -> Goodness:
-        """Compare the model with data that it was not fitted on: does it fit, where not, and what to try?
+        """Test whether the model fits data that it was not fitted on, and where it does not.
 
         ``stride`` keeps every ``stride``-th pair: forecasts ``h`` steps ahead overlap, so pass ``h``. See
         :func:`tacit.assessment.fit_tests.goodness_of_fit`.
@@ -168,7 +169,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         return goodness_on(fitted, pairs, **options)
 
     def evaluate(self, X: Any = None, y: Any = None, *, covariates: Any = None) -> dict[str, Any]:  # noqa: N803
-        """Return scores and findings, as ``tacit evaluate`` does: on the test part of the fit, or on new data."""
+        """Return scores and findings, like ``tacit evaluate``: on the test part of the fit, or on new data."""
         source = None if X is None else self._source(X, y, reset=False, covariates=covariates)
         return evaluate(self._with_predictor(), source, seed=self._ready().record.seed)
 
@@ -178,7 +179,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
 
     @classmethod
     def load(cls: type[E], path: str | os.PathLike[str], **objects: Any) -> E:
-        """Read what :meth:`save` wrote; ``objects`` are parameters that have no stored form, such as ``predictor``."""
+        """Read a file of :meth:`save`; ``objects`` are parameters that are not stored, such as ``predictor``."""
         estimator = cls.__new__(cls)
         estimator._restore(Stored.read(Path(path)), str(path))
         estimator.set_params(**objects)
@@ -203,7 +204,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         return self._fitted is not None
 
     def _extra(self) -> dict[str, Any]:
-        """Return what else of a fitted estimator is stored, as JSON."""
+        """Return further values of a fitted estimator to store, for JSON."""
         names = getattr(self, "feature_names_in_", None)
         return {"feature_names": None if names is None else names.tolist()}
 
@@ -234,14 +235,14 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         return find_device("auto" if str(self.device).startswith("cuda") else self.device)
 
     def _ready(self) -> Fitted:
-        """Return what was fitted."""
+        """Return the result of the fit."""
         if self._fitted is None:
             name = type(self).__name__
             raise NotFittedError(f"This {name} instance is not fitted yet; call fit before using it")
         return self._fitted
 
     def _with_predictor(self) -> Fitted:
-        """Return what was fitted, ready to predict; a module of the user's own takes the weights that were read."""
+        """Return the result of the fit, ready to predict; a custom module gets the stored weights."""
         fitted = self._ready()
         if fitted.weights is not None and not isinstance(self.predictor, NotStored):
             fitted.take_predictor(self.predictor, self._load_device())

@@ -1,4 +1,4 @@
-"""Series: a table with a column per node and a row per time, learned from and continued."""
+"""The estimator for time series: a table with a column per node and a row per time."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 class LatentGraphForecaster(LatentGraphEstimator):
-    """Learn which node of a series reads which, with a probability for every edge, and forecast.
+    """Learn the graph behind time series, with a probability for every edge, and forecast.
 
     The table is a DataFrame with a column per node and an index of times, or with columns of two levels (node,
-    variable). Several series over the same nodes have an index of two levels (instance, time), a column that names
-    them (``series``), or are a list of tables; windows never cross from one into another. NaN marks what is missing.
-    The same table in a file gives the same answer through ``tacit fit``.
+    variable). Several series over the same nodes have an index of two levels (instance, time), a column with their
+    names (``series``), or are a list of tables; windows never cross from one series into another. NaN is a missing
+    value. ``tacit fit`` gives the same result for the same table in a file.
 
     ``horizon``     number of steps ahead to predict; None: 1
     ``window``      number of past steps in the input; None: chosen from the number of rows
@@ -44,8 +44,8 @@ class LatentGraphForecaster(LatentGraphEstimator):
     ``covariates``  columns that are known and shared by all nodes
     ``series``      name of the column with the series of each row
 
-    All other parameters are those of :class:`~tacit.LatentGraphRegressor`. Series stay in order: the first 70% train,
-    the next 10% are for validation, the rest for the test; complete series where there are enough of them.
+    All other parameters are those of :class:`~tacit.LatentGraphRegressor`. Series are split in time order: the first
+    70% for training, the next 10% for validation, the rest for the test. Five or more series are split by whole series.
 
     >>> import pandas as pd
     >>> rng, rows = np.random.default_rng(0), np.zeros((400, 3))
@@ -107,7 +107,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> "LatentGraphForecaster":  # noqa: N803 - scikit-learn's names
-        """Learn from a table of series: train all replicas from fresh starts, keep the best, and assess it."""
+        """Fit the graph and the predictor to a table, and assess the result; each call starts from scratch."""
         del y
         self._learn(self._source(X, reset=True))
         self.n_features_in_ = len(self.nodes_)
@@ -121,13 +121,13 @@ class LatentGraphForecaster(LatentGraphEstimator):
         steps: int | None = None,
         origin: Any = None,
     ) -> "pd.DataFrame":
-        """Return one number per node and target for each window of a table, in rows by the time of the target.
+        """Return point forecasts for each window of a table, indexed by the time of the target.
 
-        The last row is ``horizon`` steps beyond the end of the table. Columns are like those of the table, and
-        ``attrs["notes"]`` says what was changed or left out, such as series that are too short.
+        The last row is ``horizon`` steps after the end of the table. Columns are like those of the table, and
+        ``attrs["notes"]`` lists what was changed or left out, such as series that are too short.
 
         With ``steps`` the rows are the next ``steps`` times after the last observed row of each series, or after the
-        row at the time ``origin``: samples of a step are inputs of the next (see :meth:`forecast`).
+        row at time ``origin``. Samples of a step are inputs of the next one (see :meth:`forecast`).
         """
         import pandas as pd
 
@@ -155,9 +155,9 @@ class LatentGraphForecaster(LatentGraphEstimator):
         steps: int | None = None,
         origin: Any = None,
     ) -> np.ndarray:
-        """Return (windows, nodes[, targets], classes): the probability of each value in ``classes_``, over graphs.
+        """Return the probability of each value in ``classes_``, as an array (windows, nodes[, targets], classes).
 
-        It is there where all targets are yes or no ("bernoulli") or ordered categories ("ordered"). With ``steps``
+        Available if all targets are yes or no ("bernoulli") or ordered categories ("ordered"). With ``steps``
         these are the probabilities over paths, (series, steps, nodes[, targets], classes); see :meth:`forecast`.
         """
         self._require_steps(steps, origin=origin)
@@ -179,9 +179,9 @@ class LatentGraphForecaster(LatentGraphEstimator):
         origin: Any = None,
         every: int | None = None,
     ) -> np.ndarray:
-        """Return (windows, samples, nodes), or with several targets (windows, samples, nodes, targets).
+        """Return samples of the targets, as an array (windows, samples, nodes[, targets]).
 
-        With ``steps`` these are paths, (origins, samples, steps, nodes): see :meth:`forecast`.
+        With ``steps`` these are paths, (origins, samples, steps, nodes[, targets]); see :meth:`forecast`.
         """
         self._require_steps(steps, origin=origin, every=every)
         fitted, source = self._with_predictor(), self._source(X, reset=False)
@@ -201,11 +201,11 @@ class LatentGraphForecaster(LatentGraphEstimator):
         origin: Any = None,
         every: int | None = None,
     ) -> "pd.DataFrame":
-        """Return the table that ``tacit predict`` writes: mean, median, quantiles and samples, a row per number.
+        """Return the table of ``tacit predict``: mean, median, quantiles and samples, a row per target.
 
-        ``steps``   forecast paths of so many steps; None: one step after each window
+        ``steps``   number of steps of the forecast paths; None: one forecast after each window
         ``origin``  the time of the last row that a path uses; None: the last row with an observed value
-        ``every``   also start every so many rows from there on; without ``origin`` from the first window on
+        ``every``   also start a path every ``every`` rows after ``origin``, or after the first window without it
         """
         self._require_steps(steps, origin=origin, every=every)
         fitted, source = self._with_predictor(), self._source(X, reset=False)
@@ -216,12 +216,12 @@ class LatentGraphForecaster(LatentGraphEstimator):
 
     @staticmethod
     def _require_steps(steps: int | None, **others: Any) -> None:
-        """Refuse what means nothing without ``steps``."""
+        """Refuse arguments that have no meaning without ``steps``."""
         for name, value in others.items():
             require(steps is not None or value is None, f"{name} requires steps; pass for example steps=24")
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
-        """Return $R^2$ of :meth:`predict` where the target is known, the mean over nodes and variables."""
+        """Return $R^2$ of :meth:`predict` for the known targets, averaged over nodes and variables."""
         del y
         fitted, source = self._with_predictor(), self._source(X, reset=False)
         pairs = new_pairs(fitted, source).pairs
@@ -232,7 +232,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
         return r_squared(known.numpy(), predictions)
 
     def _data_keys(self) -> dict[str, Any]:
-        """Return those that were set: what is left at its default may stand in ``data``."""
+        """Return the options that were set; others may be set in ``data``."""
         given = {name: to_python(getattr(self, name)) for name in ("horizon", "window", "targets", "series")}
         names = self.covariates
         several = hasattr(names, "__iter__") and not isinstance(names, str)
@@ -241,13 +241,17 @@ class LatentGraphForecaster(LatentGraphEstimator):
 
     def _source(self, X: Any, y: Any = None, *, reset: bool, covariates: Any = None) -> Source:  # noqa: N803
         del y
-        require(covariates is None, "covariates of a series are columns of its table; name them in covariates= of fit")
+        require(
+            covariates is None,
+            "covariates must be columns of the table for a series; name them in the parameter covariates",
+        )
         if reset:
             config = self._config()[0]
             with about_depends_on(config):
                 return read_table(X, config.data)
         fitted = self._ready()
-        source = read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
+        with about_depends_on(fitted.config):
+            source = read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
         return fitted.preparation.completed(source)
 
     def _columns(self) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _edge_number(key: str, words: str) -> property:
-    """Return an attribute of every edge, target row and source column; an error says how to compute it."""
+    """Return a property with a number for every edge; its error explains how to compute it."""
 
     def read(self: "LearnedGraph") -> np.ndarray:
         return self._edges().number(key).numpy()
@@ -25,38 +25,40 @@ def _edge_number(key: str, words: str) -> property:
 
 
 class LearnedGraph:
-    """Attributes of an estimator that has been fitted; those of the edges have target rows and source columns."""
+    """Attributes of a fitted estimator; matrices of edges have a row per target and a column per source."""
 
     @property
     def edges_(self) -> "pandas.DataFrame":
-        """All ordered pairs as a table, with the columns of ``edges.csv`` that were computed.
+        """All ordered pairs of nodes as a table, with the columns of ``edges.csv`` that were computed.
 
-        Of more nodes than ``edge_probs_`` is kept for, the candidates: all other edges are 0.
+        With too many nodes for ``edge_probs_``, only the candidates; all other edges have probability 0.
         """
         return self._edges().table()
 
     @property
     def lags_(self) -> "pandas.DataFrame":
-        """The columns of ``lags.csv``: the effect of each kept edge at each lag, and how sure the largest is."""
+        """The table ``lags.csv``: the effect of each kept edge at each lag, and how certain the largest is."""
         return self._edges().lag_table()
 
     @property
     def edges_by_(self) -> "pandas.DataFrame":
-        """The columns of ``edges_by.csv``: how often edges act in each situation, or in each regime."""
+        """The table ``edges_by.csv``: how often edges act in each situation or regime."""
         return self._edges().by_table()
 
     @property
     def exists_(self) -> np.ndarray:
-        """The probability that each edge exists, given the data: target row, source column."""
-        self._edges().probs("exists_")  # refused over a table of candidates
+        """The probability that each edge exists, given the data; rows are targets, columns are sources."""
+        self._edges().probs("exists_")  # raises for a table of candidates
         return self._edges().number("exists").numpy()
 
     @property
     def edge_probs_(self) -> np.ndarray:
-        """How often each edge acts, given that it exists: target row, source column; 0 for those that are not kept."""
+        """How often each edge acts, given that it exists; rows are targets, columns sources; 0 if it is not kept."""
         return self._edges().probs().numpy()
 
-    edge_effects_ = _edge_number("effect", "The effect of each edge, in deviations of the target per deviation.")
+    edge_effects_ = _edge_number(
+        "effect", "The effect of each edge, in deviations of the target per deviation of the source."
+    )
 
     edge_lags_ = _edge_number("lag", "The lag at which each edge has its largest effect, in steps before the target.")
 
@@ -64,7 +66,7 @@ class LearnedGraph:
 
     @property
     def direction_(self) -> np.ndarray:
-        """How the direction of each edge is known: time, learned, lagged parents or open; "" on the diagonal."""
+        """How the direction of each edge was found: time, learned, lagged parents or open; "" on the diagonal."""
         return self._edges().words("direction")
 
     edge_probs_bagged_ = _edge_number("bagged", "The mean probability of each edge over the bootstrap replicas.")
@@ -76,20 +78,20 @@ class LearnedGraph:
 
     @property
     def edge_identifiable_(self) -> np.ndarray:
-        """True for each edge that can be identified from the data; false too where one is fixed."""
+        """True for each edge that is identifiable from the data; false for fixed edges."""
         identifiable = self._edges().identifiable
         if identifiable is None:
-            raise AttributeError("edge_identifiable_ is not computed; call identify, or leave the assessment enabled")
+            raise AttributeError("edge_identifiable_ was not computed; call identify, or leave the assessment enabled")
         return identifiable.numpy()
 
     @property
     def record_(self) -> Record:
-        """The content of ``record.json``: config, metrics, references, findings, warnings."""
+        """The content of ``record.json``: config, metrics, references, findings, warnings and more."""
         return self._ready().record
 
     @property
     def answer_(self) -> list[str]:
-        """The answer in a few sentences: is there a graph, which edges are listed, how often do they act."""
+        """The answer in a few sentences: whether there is a graph, which edges are listed, and how often they act."""
         return self._ready().record.answer
 
     @property
@@ -105,7 +107,7 @@ class LearnedGraph:
 
     @property
     def nodes_(self) -> list[str]:
-        """The names of the nodes, or their positions as words."""
+        """The names of the nodes, or their positions as text."""
         return list(self._ready().nodes)
 
     @property
@@ -120,7 +122,7 @@ class LearnedGraph:
 
     @property
     def replicas_(self) -> list[dict[str, Any]]:
-        """Seed, validation loss and, if it was given up, the last epoch of each replica."""
+        """Seed, validation loss and, for a replica that was dropped, the last epoch."""
         return self._ready().record.replicas
 
     @property
@@ -129,27 +131,28 @@ class LearnedGraph:
         return self._ready().record.best_replica
 
     def to_networkx(self, threshold: float | None = None) -> "networkx.DiGraph | networkx.Graph":
-        """Return the listed and the required edges as a networkx graph, each with what ``edges_`` says of it.
+        """Return the listed and the required edges as a networkx graph, with the columns of ``edges_`` as attributes.
 
-        With a ``threshold`` those whose ``exists`` is above it. A fit without evidence decides by ``probability``, and
-        without a threshold returns every edge above 0. A pair whose direction within a step is open is there in both
-        directions, with ``undirected`` true.
+        With a ``threshold``, return the edges whose ``exists`` is above it. A fit without evidence uses ``probability``
+        instead, and without a threshold returns every edge above 0. A pair whose direction within a step is open is
+        included in both directions, with ``undirected`` true.
         """
         return self._edges().to_networkx(to_python(threshold))
 
     def to_pyg(self, threshold: float | None = None) -> "Data":
-        """Return the same edges as a PyG graph: ``edge_index`` and ``edge_prob``, and what else is known of them.
+        """Return the edges of :meth:`to_networkx` as a PyG graph with ``edge_index`` and ``edge_prob``.
 
-        That is ``edge_exists``, ``edge_effect`` and ``edge_lag``; with effects within a step also
-        ``edge_within_step`` and ``edge_undirected``: an edge without an arrow is there in both directions.
+        If they were computed, it also has ``edge_exists``, ``edge_effect`` and ``edge_lag``; with effects within a step
+        also ``edge_within_step`` and ``edge_undirected``: an edge without direction is included in both directions.
         """
         return self._edges().to_pyg(to_python(threshold))
 
     def edge_intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> "pandas.DataFrame":
-        """Return all ordered pairs with ``bagged``, ``low`` and ``high``, which hold the truth with chance ``level``.
+        """Return confidence intervals of all edge probabilities, with columns ``bagged``, ``low`` and ``high``.
 
-        The chance is that of each edge, or with ``simultaneous`` that of all edges at once. Intervals are around
-        ``probability`` where it came from regressions of mean and variance, else around ``bagged``.
+        An interval contains the true probability with probability ``level``; with ``simultaneous``, all intervals do at
+        once. Intervals are around ``probability`` if it comes from regressions of mean and variance, otherwise around
+        ``bagged``.
         """
         edges = self._edges()
         ends = edges.intervals(to_python(level), simultaneous=simultaneous)
@@ -157,12 +160,12 @@ class LearnedGraph:
         return edges.table({"bagged": bagged, "low": ends.low, "high": ends.high})
 
     def listed_edges(self, fdr: float | None = None) -> "pandas.DataFrame":
-        """Return the rows of ``edges_`` that are listed: the largest list with at most a share ``fdr`` false.
+        """Return the listed rows of ``edges_``: the longest list with a false discovery rate of at most ``fdr``.
 
         Every listed edge has ``exists`` of at least 0.5, and the mean of 1 - ``exists`` over the list is at most
-        ``fdr``; if it is left out, that of ``AssessmentOptions``. Required edges are known, hence not listed. Without
-        evidence ``probability`` takes the place of ``exists``, and what cannot be identified is not listed. Without
-        directions each pair is one row; so is a pair whose direction within a step is open, and ``exists`` is then the
+        ``fdr`` (default: that of ``AssessmentOptions``). Required edges are known and therefore not listed. Without
+        evidence, ``probability`` is used instead of ``exists``, and edges that are not identifiable are not listed. An
+        edge without direction is one row. So is a pair whose direction within a step is open; ``exists`` is then the
         probability of an edge in either direction.
         """
         return self._edges().listed_table(to_python(fdr))
@@ -170,12 +173,11 @@ class LearnedGraph:
     def significant_edges(
         self, above: float = 0.05, rate: float = 0.05, *, dependence: str = "positive"
     ) -> "pandas.DataFrame":
-        """Return the rows of ``edges_`` whose probability is above a level, with the ``p_value`` of each.
+        """Return the rows of ``edges_`` whose probability is significantly above a level, with a ``p_value`` each.
 
-        At most a share ``rate`` of them is there by the luck of the data
-        (:func:`tacit.assessment.uncertainty.significant_edges`,
-        also for ``dependence``). Tested is the centre of :meth:`edge_intervals`. Fixed edges are not chosen,
-        nor those that cannot be identified.
+        ``rate`` limits the false discovery rate (:func:`tacit.assessment.uncertainty.significant_edges`, which also
+        explains ``dependence``). The tested value is the centre of :meth:`edge_intervals`. Fixed edges and edges that
+        are not identifiable are left out.
         """
         return self._edges().significant(above=to_python(above), rate=to_python(rate), dependence=dependence)
 

@@ -1,4 +1,4 @@
-"""Read a saved estimator without knowing which of the two it is."""
+"""Read a saved estimator of either class."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from tacit.sklearn.saved import Stored
 
 
 def load(path: str | os.PathLike[str], **objects: Any) -> LatentGraphForecaster | LatentGraphRegressor:
-    """Read an estimator that ``save`` wrote, whichever of the two it is; ``objects`` as in their ``load``."""
+    """Read an estimator of either class that ``save`` wrote; ``objects`` as in its method ``load``."""
     forecaster = Stored.read(Path(path)).text.get("estimator") == LatentGraphForecaster.__name__
     kind: type[LatentGraphForecaster] | type[LatentGraphRegressor] = (
         LatentGraphForecaster if forecaster else LatentGraphRegressor

@@ -1,4 +1,4 @@
-"""From the parameters of an estimator to a config, and to the parts that were passed as objects."""
+"""Conversion of the parameters of an estimator to a config, and to parts that were passed as objects."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,9 +38,9 @@ SECTIONS: Mapping[str, type[Closed]] = {
 
 
 def read_parameters(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> tuple[FitConfig, OwnParts]:
-    """Return the config that the parameters of an estimator stand for, and what of them has no name.
+    """Return the config of the parameters of an estimator, and the parts that were passed as objects.
 
-    ``data`` are keys of ``[data]`` that are parameters of their own.
+    ``data`` are options of ``[data]`` that are parameters of the estimator.
     """
     for name, value in parameters.items():
         if isinstance(value, NotStored):
@@ -97,7 +97,7 @@ def _edges(candidates: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return a seed from what scikit-learn takes: an integer, a generator of NumPy, or None for another each time.
+    """Return a seed from a ``random_state``: an integer, a NumPy generator, or None for a new seed each time.
 
     >>> seed_of(7), seed_of(np.random.RandomState(0))
     (7, 209652396)
@@ -115,7 +115,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def to_python(value: Any) -> Any:
-    """Return a number or array of NumPy as Python's own: grids of parameters hold such numbers.
+    """Convert a NumPy number or array to Python numbers and lists: parameter grids contain NumPy numbers.
 
     >>> to_python(np.int64(3)), to_python(0.5), to_python(np.eye(2)[0])
     (3, 0.5, [1.0, 0.0])

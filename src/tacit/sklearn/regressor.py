@@ -1,9 +1,9 @@
-r"""Pairs (x, y): ``fit``, ``predict``, ``sample``, ``score``.
+r"""The estimator for pairs (x, y).
 
 $$A \sim P_\theta, \qquad \hat y = f_\psi(x, A)$$
 
-``edge_probs_`` is $\theta$, rows are targets, columns are sources; a prediction is the mean (or median) of $f_\psi(x,
-                A)$ over many graphs.
+``edge_probs_`` is $\theta$; rows are targets, columns are sources. A prediction is the mean (or median) of $f_\psi(x,
+A)$ over many graphs.
 """
 
 from typing import Any
@@ -31,35 +31,35 @@ from tacit.sklearn.tables import Table, read_inputs, read_targets
 
 
 class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Learn which node reads which from pairs (x, y), with a probability for every edge, and predict y.
+    """Learn the graph behind pairs (x, y), with a probability for every edge, and predict y.
 
     ``X`` has shape (pairs, nodes, channels), or (pairs, nodes) for one channel; ``y`` (pairs, nodes) or
-    (pairs, nodes, channels). NaN is a missing value; "hops" and modules of your own require a complete ``X``. Tables
-    have a column per node, or two levels of columns, (node, channel). The same pairs in an .npz file give the same
-    answer through ``tacit fit``.
+    (pairs, nodes, channels). NaN is a missing value; "hops" and custom modules require a complete ``X``. Tables
+    have a column per node, or two levels of columns, (node, channel). ``tacit fit`` gives the same result for the same
+    pairs in an .npz file.
 
     ``predictor``     "auto", the name of a registered kind ("convolution", "filter", "hops", ...), ``PredictorOptions``
-                      for more of its choices, a ``torch.nn.Module`` (a copy is trained), or a function of
-                      ``num_nodes``, ``in_channels``, ``channels`` that makes one
+                      for its options, a ``torch.nn.Module`` (a copy is trained), or a function of ``num_nodes``,
+                      ``in_channels``, ``channels`` that returns one
     ``observation``   the distribution of the targets around their prediction: "auto", "none", "gaussian" (one
-                      deviation per node), "gaussian_input" (one that follows the node's input), "poisson", "bernoulli"
-                      or another registered name; a dict by node, such as ``{"a": "poisson", "*": "gaussian"}``; or
-                      ``ObservationOptions``. Without noise edge probabilities are bent to explain noise as well
-    ``loss``          "energy", "mmd", "point_mse" or another registered name, or a loss of tacit; None: that of
-                      ``model``, which has the energy score
-    ``density``       share of edges believed to be there: a soft prior, as strong as the data is noisy and scarce
-    ``candidates``    the only edges that can be: pairs (source, target), a mask true at [target, source], or a table
-                      from ``tacit.graph.nearest_candidates`` or others; None: all
-    ``data``, ``graph``, ``model``, ``training``, ``assessment``  rarer choices, as in the sections of a config file:
+                      deviation per node), "gaussian_input" (it depends on the input of the node), "poisson",
+                      "bernoulli" or another registered name; a dict by node, such as ``{"a": "poisson", "*":
+                      "gaussian"}``; or ``ObservationOptions``. With "none", noise in the data biases edge probabilities
+    ``loss``          "energy", "mmd", "point_mse" or another registered name, or a loss object; None: that of
+                      ``model``, by default the energy score
+    ``density``       prior fraction of edges that exist; its weight depends on the noise and the amount of data
+    ``candidates``    the only possible edges: pairs (source, target), a mask that is true at [target, source], or a
+                      table such as that of ``tacit.graph.nearest_candidates``; None: all
+    ``data``, ``graph``, ``model``, ``training``, ``assessment``  further options, as in the sections of a config file:
                       ``DataOptions``, ``GraphOptions``, ``ModelConfig``, ``TrainingOptions``, ``AssessmentOptions`` of
                       ``tacit.config``
     ``point``         what ``predict`` returns over ``point_graphs`` graphs: "mean", "median" or the level of a quantile
-    ``random_state``  an integer: the same number gives the same result; None: another result each time
+    ``random_state``  an integer for reproducible results; None: a different result each time
     ``device``        "auto", "cpu", "cuda" or "cuda:N"
 
-    Pairs are shuffled and cut into 70% to train on, 10% to choose by and 20% to test on (``DataOptions``). Standard
-    errors, identifiability and the fit test are part of ``fit``; ``AssessmentOptions(enabled=False)`` leaves them out.
-    Pairs have no weights: ``sample_weight`` is not accepted. Every fit starts afresh.
+    Pairs are shuffled and split into 70% for training, 10% for validation and 20% for the test (``DataOptions``).
+    Standard errors, identifiability and the fit test are part of ``fit``; ``AssessmentOptions(enabled=False)`` leaves
+    them out. ``sample_weight`` is not supported. Every fit starts from scratch.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(300, 3))
@@ -116,15 +116,15 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         *,
         covariates: Any = None,
     ) -> "LatentGraphRegressor":
-        """Learn from pairs: train all replicas from fresh starts, keep the best, and assess it.
+        """Fit the graph and the predictor to pairs, and assess the result; each call starts from scratch.
 
-        ``covariates``  a DataFrame, or an array (pairs, covariates), of what edges may depend on: those that
-                        ``depends_on`` of ``GraphOptions`` names are used; :meth:`predict` takes them too
+        ``covariates``  a DataFrame, or an array (pairs, covariates), of variables that edges may depend on; those in
+                        ``depends_on`` of ``GraphOptions`` are used. Pass them to :meth:`predict` as well
         """
         inputs, targets = self._tables(X, y, reset=True)
         assert targets is not None
         self._learn(self._named(inputs, targets, None, covariates))
-        self._channels, self._flat = inputs.channels, targets.flat  # a fit that is refused changes nothing
+        self._channels, self._flat = inputs.channels, targets.flat  # set last: a refused fit changes nothing
         return self
 
     def predict(
@@ -134,10 +134,10 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         *,
         covariates: Any = None,
     ) -> np.ndarray:
-        """Return one number for every target, in the shape that ``y`` had; ``point`` None is that of the estimator.
+        """Return point predictions in the shape of ``y``; ``point`` defaults to that of the estimator.
 
-        The mean of a yes-or-no target is its probability. The median and quantiles of counts, yes or no and categories
-        are values that a target can have.
+        The mean of a yes-or-no target is its probability. Medians and quantiles of counts, yes-or-no targets and
+        categories are values that the target can have.
         """
         fitted, source = self._with_predictor(), self._source(X, reset=False, covariates=covariates)
         kind, graphs = to_python(self.point if point is None else point), to_python(self.point_graphs)
@@ -146,9 +146,9 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
 
     @has_classes  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, *, covariates: Any = None) -> np.ndarray:  # noqa: N803
-        """Return (pairs, nodes[, channels], classes): the probability of each value in ``classes_``, over graphs.
+        """Return the probability of each value in ``classes_``, as an array (pairs, nodes[, channels], classes).
 
-        It is there where all targets are yes or no ("bernoulli") or ordered categories ("ordered").
+        Available if all targets are yes or no ("bernoulli") or ordered categories ("ordered").
         """
         fitted, source = self._with_predictor(), self._source(X, reset=False, covariates=covariates)
         graphs = to_python(self.point_graphs)
@@ -163,13 +163,16 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         *,
         covariates: Any = None,
     ) -> np.ndarray:
-        """Return (pairs, samples, nodes[, channels]); all pairs share the graph of a sample."""
+        """Return samples of the targets, as an array (pairs, samples, nodes[, channels]).
+
+        All pairs share the graph of a sample.
+        """
         fitted, source = self._with_predictor(), self._source(X, reset=False, covariates=covariates)
         seed = self._seed(random_state)
         return self._as_targets(samples(fitted, source, num_samples=to_python(num_samples), seed=seed))
 
     def score(self, X: Any, y: Any, *, covariates: Any = None) -> float:  # noqa: N803
-        """Return $R^2$ of :meth:`predict`, the mean over nodes and channels; missing targets are left out."""
+        """Return $R^2$ of :meth:`predict`, averaged over nodes and channels; missing targets are left out."""
         self._ready()
         targets = self._tables(X, y, reset=False)[1]
         predictions = self.predict(X, covariates=covariates)
@@ -200,7 +203,7 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         return Source("X and y" if targets is not None else "X", named, ("covariates", "levels"))
 
     def _tables(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Table | None]:  # noqa: N803
-        """Read arrays and tables; after the fit they must be like those of the fit."""
+        """Read arrays and tables; after a fit they must have the same nodes and channels as in the fit."""
         inputs = read_inputs(self, X, reset=reset)
         targets = None if y is None and not reset else read_targets(self, y, inputs)
         if reset:

@@ -1,7 +1,7 @@
 """The stored form of an estimator: text and tensors, without code.
 
-The text is JSON, the tensors are safetensors. Parameters that are objects (a module, a function) have no such form:
-in their place stands :class:`NotStored`, which says what has to be set again.
+The text is JSON, the tensors are safetensors. Parameters that are objects (a module, a function) cannot be stored; they
+are replaced by :class:`NotStored`, which names the type of the object to pass again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,20 +27,20 @@ KIND = Kind("saved estimator", 3, "fit and save it again")
 
 @dataclass(frozen=True)
 class NotStored:
-    """Stands where an object was that cannot be written as text."""
+    """Placeholder for an object that cannot be stored."""
 
     what: str
 
 
 @dataclass(frozen=True)
 class Stored:
-    """An estimator put away: ``text`` is what JSON holds, ``tensors`` the rest."""
+    """A stored estimator: ``text`` for JSON, and ``tensors``."""
 
     text: dict[str, Any]
     tensors: dict[str, Tensor]
 
     def to_bytes(self) -> bytes:
-        """Return one safetensors file with the text in its header, under a checksum."""
+        """Return one safetensors file with the text and a checksum in its header."""
         return KIND.pack(self.text, self.tensors)
 
     def write(self, path: Path) -> None:
@@ -50,7 +50,7 @@ class Stored:
 
     @classmethod
     def read(cls, path: Path) -> "Stored":
-        """Read what :meth:`write` wrote."""
+        """Read a file written by :meth:`write`."""
         try:
             data = read_file(path)
         except OSError as error:
@@ -58,13 +58,13 @@ class Stored:
         return cls.from_bytes(data, str(path))
 
     def require_of(self, names: Sequence[str], where: str) -> None:
-        """Raise :class:`InputError` unless it is of an estimator of one of these names."""
+        """Raise :class:`InputError` unless the stored estimator has one of these class names."""
         saved = self.text.get("estimator")
         require(saved in names, f"{where} is a saved {saved}, and {names[0]} cannot load it; use {saved}.load")
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> "Stored":
-        """Read it back; anything else is an :class:`InputError` that names ``where`` it came from."""
+        """Read the bytes of :meth:`to_bytes`; other bytes raise an :class:`InputError` that names ``where``."""
         text, tensors = KIND.unpack(data, where)
         KIND.require_finite(tensors, where, INFINITE)
         return cls(text, tensors)
@@ -72,7 +72,7 @@ class Stored:
 
 @contextmanager
 def write_said(path: Path) -> Iterator[None]:
-    """Turn a file that cannot be written into one line of an :class:`InputError`."""
+    """Raise an :class:`InputError` of one line if a file cannot be written."""
     try:
         yield
     except OSError as error:
@@ -81,7 +81,7 @@ def write_said(path: Path) -> Iterator[None]:
 
 @contextmanager
 def damage_said(where: str) -> Iterator[None]:
-    """Turn what is wrong with a stored estimator into one line of an :class:`InputError`."""
+    """Raise an :class:`InputError` of one line if a stored estimator is damaged."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -90,7 +90,7 @@ def damage_said(where: str) -> Iterator[None]:
 
 
 def encode(value: Any) -> Any:
-    """Return a parameter as JSON; see :func:`decode`.
+    """Return a parameter for JSON; see :func:`decode`.
 
     >>> decode(encode((1, 0.5, "a", None, np.eye(2)[0]))), encode(print)
     ((1, 0.5, 'a', None, array([1., 0.])), {'not stored': 'builtin_function_or_method'})
@@ -139,6 +139,6 @@ def decode(value: Any) -> Any:
 
 
 def is_stored(value: Any) -> bool:
-    """Say whether a parameter has a form as text."""
+    """Return whether a parameter can be stored."""
     encoded = encode(value)
     return not (isinstance(encoded, dict) and "not stored" in encoded)

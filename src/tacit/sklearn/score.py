@@ -2,7 +2,7 @@ r"""The score of a regressor, with missing targets left out.
 
 $$R^2 = \mathrm{mean}_c \Big( 1 - \frac{\sum_p (y_{pc} - \hat y_{pc})^2}{\sum_p (y_{pc} - \bar y_c)^2} \Big)$$
 
-over the columns $c$ (node and channel), the sums over the pairs $p$ whose target is there; scikit-learn's default for
+over the columns $c$ (node and channel), with sums over the pairs $p$ with a known target: scikit-learn's default for
 several outputs.
 """
 
@@ -16,7 +16,7 @@ Values = Float64[np.ndarray, "pair node channel"]
 
 
 def r_squared(targets: Values, predictions: Values) -> float:
-    """Return the mean $R^2$ of all columns with two targets or more; of a constant column it is 1 if exact, else 0.
+    """Return the mean $R^2$ of all columns with at least two targets; a constant column has 1 if exact, else 0.
 
     >>> y = np.array([0.0, 1.0, 2.0, np.nan]).reshape(4, 1, 1)
     >>> r_squared(y, np.array([0.0, 1.0, 1.0, 9.0]).reshape(4, 1, 1))

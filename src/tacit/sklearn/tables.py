@@ -1,4 +1,4 @@
-"""From what people pass to scikit-learn (arrays, tensors, tables) to (pair, node, channel) arrays and names."""
+"""Conversion of arrays, tensors and tables to (pair, node, channel) arrays and names."""
 
 import itertools
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ Values = Float64[np.ndarray, "pair node channel"]
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers by pair, node and channel; ``nodes`` and ``channels`` are None where nothing named them.
+    """Numbers by pair, node and channel; ``nodes`` and ``channels`` are None without names.
 
-    ``flat``  there was no axis of channels: one number per pair and node
+    ``flat``  true if there was no axis of channels: one number per pair and node
     """
 
     values: Values
@@ -30,7 +30,7 @@ class Table:
 
 
 def read_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:  # noqa: N803 - scikit-learn's name
-    """Read inputs; in ``fit`` (``reset``) the estimator notes their names and number, later they are compared."""
+    """Read inputs; in ``fit`` (``reset``) the estimator stores their names and number, later they are compared."""
     values, names, nodes, channels = _opened("X", X)
     fewest = 2 if reset else 1  # one pair to train on, one to validate on
     options: dict[str, Any] = {"dtype": np.float64, "allow_nd": True, "ensure_min_samples": fewest}
@@ -68,7 +68,7 @@ def read_targets(estimator: BaseEstimator, y: Any, inputs: Table) -> Table:
 
 
 def _opened(name: str, data: Any) -> tuple[Any, Any, list[str] | None, list[str] | None]:
-    """Return values, and of a table also what scikit-learn reads its names from, the nodes and the channels."""
+    """Return values, the object from which scikit-learn reads the names, the nodes and the channels."""
     if isinstance(data, Tensor):
         return data.detach().cpu().numpy(), None, None, None
     if is_labelled(data):

@@ -62,6 +62,13 @@ def test_too_narrow_everywhere():
     assert said[-1].startswith("try: fewer epochs, or patience")
 
 
+def test_advice_for_a_fit_in_closed_form_does_not_name_epochs():
+    for sigma, advice in ((0.15, "try: more rows, or a shorter window"), (0.8, "try: training by gradients")):
+        found = replace(judge(model_of(sigma), data()), trained=False)
+        assert found.sentences()[-1].startswith(advice)
+        assert Goodness.from_dict(found.to_dict()) == found
+
+
 def test_too_narrow_without_noise_asks_for_a_noise_model():
     said = judge(model_of(), data(0.1)).sentences()
     assert "too narrow" in said[1]

@@ -32,6 +32,7 @@ class Goodness:
     ``noise``      kind of noise: "none", "node", "input" (sigma depends on the input), "joint" (of all nodes), "mixed"
                    (one kind per node), or the support of the targets, such as "counts"
     ``wider``      the observation model to try if targets vary more than the model; empty if there is none
+    ``trained``    false if the fit has a closed form, for which epochs have no meaning
     """
 
     num_pairs: int
@@ -45,6 +46,7 @@ class Goodness:
     no_spread: tuple[bool, ...]
     noise: str
     wider: str = ""
+    trained: bool = True
 
     @property
     def ranks_p_value(self) -> float | None:
@@ -89,6 +91,7 @@ class Goodness:
             coverage=tuple(Coverage(**_tuples(one)) for one in stored["coverage"]),
             no_spread=tuple(stored["no_spread"]),
             wider=stored.get("wider", ""),
+            trained=stored.get("trained", True),
         )
 
 
@@ -102,10 +105,12 @@ def goodness_of_fit(
     stride: int = 1,
     level: float = 0.05,
     node_names: list[str] | None = None,
+    trained: bool = True,
 ) -> Goodness:
     """Compare a model with pairs that it was not trained on; all tests use the same samples.
 
-    ``stride`` keeps every ``stride``-th pair: for forecasts ``h`` steps ahead, which overlap, pass ``h``.
+    ``stride`` keeps every ``stride``-th pair: for forecasts ``h`` steps ahead, which overlap, pass ``h``. Pass
+    ``trained=False`` for a fit in closed form, so that the advice does not name epochs.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore
@@ -136,7 +141,7 @@ def goodness_of_fit(
     no_spread = tuple((spread <= scales.same).flatten().tolist())
     noise = _noise_of(model.observation), model.observation.wider
     tests = sums.result(), uniformity(ranks), coverage(ranks)
-    return Goodness(len(pairs), num_samples, stride, level, names, *tests, no_spread, *noise)
+    return Goodness(len(pairs), num_samples, stride, level, names, *tests, no_spread, *noise, trained)
 
 
 def _noise_of(observation: ObservationModel) -> str:

@@ -78,9 +78,11 @@ def advice(found: "Goodness") -> list[str]:
     elif found.wider and tails_missed(found) > 0:
         tries.append(f'{WIDER[found.noise]} (kind = "{found.wider}" in [observation])')
     elif U_SHAPED in seen and not some:
-        tries.append("fewer epochs, or patience: intervals that are too narrow everywhere often mean overfitting")
+        fewer = "fewer epochs, or patience" if found.trained else "more rows, or a shorter window"
+        tries.append(f"{fewer}: intervals that are too narrow everywhere often mean overfitting")
     elif HUMP in seen and not some:
-        tries.append("more epochs: noise or edge probabilities have not converged yet")
+        converged = "more epochs: noise or edge probabilities have not converged yet"
+        tries.append(converged if found.trained else "training by gradients (set epochs in [training])")
     if some and found.noise != "none":
         steady = (
             'noise whose size depends on the input (kind = "gaussian_input" in [observation]), or '
@@ -89,9 +91,8 @@ def advice(found: "Goodness") -> list[str]:
         )
         tries.append(f"{steady}other inputs for {_nodes([*seen.get(U_SHAPED, ()), *seen.get(HUMP, ())])}")
     elif some and HUMP in seen:
-        tries.append(
-            "more epochs, or a more flexible predictor: the graph compensates for what the predictor cannot express"
-        )
+        more = "more epochs, or " if found.trained else ""
+        tries.append(f"{more}a more flexible predictor: the graph compensates for what the predictor cannot express")
     if TOO_LOW in seen or TOO_HIGH in seen:
         tries.append("a check for drift between training and test, or for a missing input")
     if UNEVEN in seen:
@@ -101,7 +102,8 @@ def advice(found: "Goodness") -> list[str]:
         joint = found.kernel.parts["joint"] < min(found.kernel.parts["nodes"], found.kernel.parts["pooled"])
         if joint:
             tries.append("a loss over all nodes at once (scope joint), since the dependence between nodes is wrong")
-        tries.append("another or a more flexible predictor, a longer window, or more epochs")
+        last = "a longer window, or more epochs" if found.trained else "or a longer window"
+        tries.append(f"another or a more flexible predictor, {last}")
     if any(found.no_spread):
         tries.append("a check of edge probabilities at exactly 0 or 1: such edges have no spread")
     if found.noise == "joint":  # fitted by regressions: no other predictor or training applies
