@@ -74,5 +74,5 @@ def test_names_that_a_page_links_to_exist(page):
 
 
 def test_the_choices_shown_are_those_of_the_command():
-    (shown,) = (block for block in blocks_of(DOCS / "how-to" / "own-data.md") if block.title == "as-written.toml")
+    (shown,) = (block for block in blocks_of(DOCS / "reference" / "options.md") if block.title == "as-written.toml")
     assert shown.text.strip() == template().strip()
