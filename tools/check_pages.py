@@ -209,7 +209,7 @@ def pages() -> Complaints:
         yield f"docs/concepts/theory.md must have the equations 1 to 24 in order, got {numbers}"
     if len(set(re.findall(r"\]\[(tacit[\w.]*)\]", theory))) <= 45:
         yield "docs/concepts/theory.md must name what computes each equation"
-    for page in (ROOT / "README.md", *DOCS.glob("*.md")):
+    for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
         for path in re.findall(r"`((?:tests|benchmarks|tools)/[\w/.-]+\.\w+)`", read(page)):
             if not (ROOT / path).exists():
                 yield f"{page.relative_to(ROOT)}: {path} does not exist"
