@@ -28,6 +28,10 @@ OUR_MODEL, OUR_SETTINGS = ModelConfig(num_graphs=16), FitSettings(epochs=10, sch
 # A run is in the good basin when its validation loss is this near to the best one's, as a part of it. Good runs differ
 # by 2% of the loss at most, the best bad one from them by 12% and more.
 BASIN = 0.05
+GOOD_NOTE = (
+    f"good runs: those whose validation loss is at most {BASIN:.0%} above the best one's; the others ended in a poor "
+    "local minimum, which the validation loss detects"
+)
 
 
 def paper_pairs(options: Options, system: CommunitySystem | None = None) -> Split:
