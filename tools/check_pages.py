@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "fuzz")]
 
 import fuzz_page  # noqa: E402
 from benchmarks.existence import page as existence_page  # noqa: E402
+from benchmarks.figures import how_many_rows, two_numbers  # noqa: E402
 from benchmarks.observation import page as observation_page  # noqa: E402
 from benchmarks.simultaneous import page as simultaneous_page  # noqa: E402
 from benchmarks.situations import page as situations_page  # noqa: E402
@@ -82,6 +83,16 @@ def targets() -> Complaints:
     yield from (f"benchmarks/TARGETS.md: {line}" for line in targets_page.complaints())
     if "{" in read(speed_page.PAGE):
         yield "docs/results/SPEED.md must have no placeholder, got {; name the table in speed_page.py"
+
+
+def concepts() -> Complaints:
+    """The tables of two pages of concepts have the figures of their records."""
+    if how_many_rows.table() not in read(how_many_rows.PAGE):
+        yield f"{how_many_rows.PAGE.relative_to(ROOT)} must have the table that its script prints"
+    page = read(DOCS / "concepts" / "two-numbers.md")
+    for row in two_numbers.rows():
+        if row not in page:
+            yield f"docs/concepts/two-numbers.md must have the figures {row!r}, as in its record"
 
 
 HISTORY = re.compile(
@@ -169,7 +180,7 @@ def pages() -> Complaints:
 
 
 CHECKS: tuple[Callable[[], Complaints], ...] = (
-    drawn_pages, studies, targets, no_history, fuzzing, quoted_figures, pages,
+    drawn_pages, studies, targets, concepts, no_history, fuzzing, quoted_figures, pages,
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -78,6 +78,13 @@ def _said(found: dict[str, float | None]) -> str:
     return f"exists {found['exists']:.2f}\n{often}" + ("" if low is None else f" (interval {low:.2f} to {high:.2f})")
 
 
+def rows() -> list[str]:
+    """Return the figures of the three edges, as the table of the page has them."""
+    found = json.loads(RECORD.read_text(encoding="utf-8"))
+    edges = [found[f"{source} -> {target}"] for source, target in EDGES]
+    return [f"{e['exists']:.2f} | {e['probability']:.2f} | {e['low']:.2f} to {e['high']:.2f}" for e in edges]
+
+
 if __name__ == "__main__":
     data, opened = levels()
     if not RECORD.is_file():
