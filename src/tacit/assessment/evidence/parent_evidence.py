@@ -11,7 +11,7 @@ r"""Evidence from regressions: every node on its own past and on sets of parents
 
 $$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{ij} B_{ij}}{\sum_{ij} P_{ij}^2}\Big)^6,$$
 
-   weighted by how far the resamples repeat what the data say. docs/concepts/theory.md has the measurements behind this choice.
+   weighted by how far the resamples agree with the data. benchmarks/TRIED.md has the measurements behind this choice.
 """
 
 from dataclasses import dataclass, replace
