@@ -17,15 +17,13 @@ PYG = {
     "PyG, tuned": "tuned",
     "PyG, channels": "pairs as channels",
 }
-PYG_TARGETS = {"PyG, usual": 100, "PyG, careful": 10}  # for graphs that the batch shares
 ACCURACY = {
-    "quick": ("best_cpu", "12 nodes, 4 epochs, two cores", "<= 0.010 in 3 s"),
-    "best": ("best_h200", "12 nodes, 300 epochs, 8 replicas at once, H200", "<= 0.0015 in 20 s"),
-    "larger": ("best_h200", "120 nodes, 30 epochs, H200", "<= 0.0006"),
+    "quick": ("best_cpu", "12 nodes, 4 epochs, two cores"),
+    "best": ("best_h200", "12 nodes, 300 epochs, 8 replicas at once, H200"),
+    "larger": ("best_h200", "120 nodes, 30 epochs, H200"),
 }
-BEFORE = "recurrent, window 12, rate 0.003, 1500 steps"
-SECOND_SHARE = 0.6  # of the target: what a second run may take
-BUSY_TARGETS = {"1": 2.5, "3": 4}
+REFERENCE = "recurrent, window 12, rate 0.003, 1500 steps"
+DEFAULT = "feedforward, window 6, rate 0.01, 1000 steps"
 Figures = dict[str, Any]
 
 
@@ -60,7 +58,6 @@ def _waiting(directory: Path) -> str:
     rows = []
     for name, row in read(directory, "waiting")["rows"].items():
         first, second = row["runs"]
-        met = first["seconds"] <= row["target"] and second["seconds"] <= SECOND_SHARE * row["target"]
         rows.append(
             [
                 name,
@@ -68,22 +65,19 @@ def _waiting(directory: Path) -> str:
                 *(f"{run['seconds']:.1f}" for run in (first, second)),
                 f"{first['core_seconds']:.1f}",
                 f"{first['memory_gb']:.2f}",
-                f"{first['load_before']:.1f}",
-                f"{row['target']} and {SECOND_SHARE * row['target']:g}",
-                "met" if met else "NOT met",
             ]
         )
-    heads = ["data", "first words", "first edges", "page", "second run", "core s", "GB", "load before", "targets", ""]
-    return _table(heads, rows)
+    return _table(["data", "first output", "first edges", "report", "second run", "core s", "GB"], rows)
 
 
 def _networks(directory: Path) -> str:
     rows = read(directory, "networks")["rows"]
     crps = {(row["variant"], row["table"]): row["crps"] for row in rows}
     variants, tables = (list(dict.fromkeys(row[key] for row in rows)) for key in ("variant", "table"))
-    first = BEFORE if BEFORE in variants else variants[0]
+    first = REFERENCE if REFERENCE in variants else variants[0]
     cells = [
-        [variant, *(f"{crps[variant, table] / crps[first, table]:.3f}" for table in tables)]
+        [f"**{variant}**" if variant == DEFAULT else variant]
+        + [f"{crps[variant, table] / crps[first, table]:.3f}" for table in tables]
         for variant in [first, *(other for other in variants if other != first)]
     ]
     return _table(["network", *tables], cells)
@@ -94,9 +88,8 @@ def _busy(directory: Path) -> str:
     for name, job in read(directory, "busy")["jobs"].items():
         alone = statistics.median(job["seconds"]["0"])
         for loops, ratio in job["ratio"].items():
-            met = "met" if job["met"][loops] else "NOT met"
-            rows.append([name, loops, f"{alone:.1f}", f"{ratio:.2f}", f"<= {BUSY_TARGETS[loops]}", met])
-    return _table(["job", "busy loops", "alone, s", "times as long", "target", ""], rows)
+            rows.append([name, loops, f"{alone:.1f}", f"{ratio:.2f}"])
+    return _table(["job", "busy loops", "alone, s", "times as long"], rows)
 
 
 def _pyg(directory: Path) -> str:
@@ -105,18 +98,13 @@ def _pyg(directory: Path) -> str:
     for graphs, psi in dict.fromkeys((row["graphs"], row["psi"]) for row in found):
         own = {row["implementation"]: row for row in found if (row["graphs"], row["psi"]) == (graphs, psi)}
         ratios = [f"{own[name]['ratio']:.1f}" if name in own else "-" for name in PYG]
-        verdicts = [
-            f"{'met' if own[name]['ratio'] >= target else 'NOT met'} (>= {target})"
-            for name, target in PYG_TARGETS.items()
-        ]
-        wanted = verdicts if graphs == "shared" else ["-", "-"]
-        rows.append([graphs, psi, f"{own['tacit']['ms_per_step']:.2f}", *ratios, *wanted])
-    return _table(["graphs", "psi", "tacit, ms", *PYG.values(), "object per graph", "careful"], rows)
+        rows.append([graphs, psi, f"{own['tacit']['ms_per_step']:.2f}", *ratios])
+    return _table(["graphs", "psi", "tacit, ms", *PYG.values()], rows)
 
 
 def _accuracy(directory: Path) -> str:
     rows = []
-    for name, (file, what, target) in ACCURACY.items():
+    for name, (file, what) in ACCURACY.items():
         found = read(directory, file)[name]
         errors = found["errors"]
         rows.append(
@@ -128,10 +116,9 @@ def _accuracy(directory: Path) -> str:
                 f"{found['oracle']:.5f}",
                 f"{max(found['largest']):.3f}",
                 f"{max(found['seconds']):.2f} s",
-                target,
             ]
         )
-    heads = ["what", "MAE on theta", "worst", "runs", "oracle", "largest error", "slowest training", "target"]
+    heads = ["what", "MAE on theta", "worst", "runs", "oracle", "largest error", "slowest training"]
     return _table(heads, rows)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "existence"
 STUDIES = ROOT / "docs" / "results"
-FIT, EVIDENCE, STABILITY, STUDY = "tacit fit", "evidence", "stability selection", "earlier study"
+FIT, EVIDENCE, STABILITY, STUDY = "tacit fit", "evidence", "stability selection", "trained"
 PEERS = ("ridge", "lasso", "random forest", "PCMCI", "VARLiNGAM", STABILITY)
 
 Record = dict[str, Any]

@@ -12,9 +12,10 @@ from tacit.errors import InputError
 from tacit.experiments.runner import results_page, run_studies
 from tacit.experiments.study import Listener, Options
 
-PAGE = "STUDIES.md"
+PAGE, TITLE = "STUDIES.md", "Other studies"
 WORDS = (
-    "Studies that are not in the paper; `python -m benchmarks.studies NAME` makes one, from the root of the repository."
+    "Studies that are not in the paper. `python -m benchmarks.studies NAME` runs one, from the root of the repository. "
+    "theta are the edge probabilities, psi the weights of the predictor."
 )
 
 
@@ -38,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
             (page,) = run_studies([STUDIES[chosen.name]], chosen.out, options, **how)
     except InputError as error:
         parser.error(str(error))
-    write_atomic(chosen.out / PAGE, results_page(chosen.out, STUDIES.values(), WORDS).encode())
+    write_atomic(chosen.out / PAGE, results_page(chosen.out, STUDIES.values(), WORDS, TITLE).encode())
     print(page.read_text(encoding="utf-8"))
 
 

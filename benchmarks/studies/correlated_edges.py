@@ -52,8 +52,8 @@ CONFIGS = {
 INDEPENDENT = "independent"
 WORDS = {
     INDEPENDENT: "each by itself",
-    "rows": "a node reads all its neighbours or none",
-    "columns": "a node is read by all its neighbours or none",
+    "rows": "a node depends on all its neighbours or none",
+    "columns": "all neighbours of a node depend on it or none",
     "exclusive": "one of two of a row",
 }
 
@@ -69,7 +69,7 @@ class CorrelatedEdges(Study):
     """Independent edges learned from correlated ones."""
 
     name = "correlated-edges"
-    title = "The paper's 12 nodes with correlated edges, psi known; the model takes edges for independent."
+    title = "The paper's 12 nodes with correlated edges, psi known; the model assumes independent edges."
 
     def tasks(self) -> list[Task]:
         """One per kind of correlation, loss and scope."""
@@ -92,16 +92,16 @@ class CorrelatedEdges(Study):
             "mean, true edges",
             "truth",
             "loss above the best",
-            "if the marginals",
-            "called wrong",
+            "with true marginals",
+            "rejected",
             "median p",
             "runs",
         ]
         notes = [
             *(f"{ties}: {words}. {_finding(ties, records)}" for ties, words in WORDS.items()),
-            "loss above the best: that of graphs drawn as they truly are, on the same test pairs, in % of it; "
-            "if the marginals: the same for independent edges with the true marginals",
-            "called wrong: runs whose fit test rejects at the 5% level, all on one set of test pairs",
+            "loss above the best: relative to the loss of the true distribution of graphs on the same test pairs; "
+            "with true marginals: the same for independent edges with the true marginal probabilities",
+            "rejected: runs whose fit test rejects at the 5% level, all on one set of test pairs",
             *quick_note(list(records.values())),
         ]
         return [Table("Independent edges learned from correlated ones", columns, rows, notes)] if rows else []
@@ -141,9 +141,9 @@ def _finding(ties: str, records: Records) -> str:
     runs = [run for key in CONFIGS for run in records[_name(ties, *key)]["runs"]]
     wrong = sum(run["fits"] is False for run in runs)
     return (
-        f"Nearest to the marginals of the true edges: {' at scope '.join(nearest)}, {errors[nearest]:.4f} off; "
-        f"farthest: {' at scope '.join(farthest)}, {errors[farthest]:.4f}. "
-        f"The fit test calls {wrong} of {len(runs)} runs wrong."
+        f"Error of the marginals of the true edges: least with {' at scope '.join(nearest)} ({errors[nearest]:.4f}), "
+        f"largest with {' at scope '.join(farthest)} ({errors[farthest]:.4f}). "
+        f"The fit test rejects {wrong} of {len(runs)} runs."
     )
 
 

@@ -50,7 +50,7 @@ class ForecastPaths(Study):
     """The share of values inside the intervals of each step."""
 
     name = "forecast-paths"
-    title = "Paths of 24 steps on VARs with 10 nodes: how many of the values that follow lie inside the intervals."
+    title = "Paths of 24 steps on VARs with 10 nodes: the share of later values inside the intervals."
 
     def tasks(self) -> list[Task]:
         """One per setting."""

@@ -55,7 +55,7 @@ class GPVAR(Study):
     """Edges found and point error, with regressions beside them."""
 
     name = "gpvar"
-    title = "GPVAR of Cini et al.: the graph behind a series with noise, psi known and learned, beside regressions."
+    title = "GPVAR of Cini et al.: the graph behind a noisy series, psi known and learned, compared with regressions."
 
     def tasks(self) -> list[Task]:
         """One per method and length of series; the runs are series of their own."""
@@ -68,11 +68,11 @@ class GPVAR(Study):
         columns = ["method", "training steps", "F1", "F1 of the top edges", "AUROC", "point MAE", "optimal MAE"]
         most = sorted({setting.most_series for setting in SETTINGS.values()})
         notes = [
-            *_aims(records),
+            *_recovered(records),
             "mean ± deviation over runs, each on a series of its own: at most "
-            f"{most[0]} long or {most[-1]} short ones, whatever --seeds says; none of them served to choose settings",
-            "F1: of the edges with theta above 0.5. Top edges: as many as there are, a number that only the truth "
-            "knows; a regression has no threshold of its own",
+            f"{most[0]} long or {most[-1]} short ones, whatever --seeds is; none of them was used to choose settings",
+            "F1: of the edges with theta above 0.5. Top edges: as many as there are true edges, a number that is not "
+            "known in practice; a regression has no threshold",
             *_mean_note(records),
             "psi learned: of several starts on a series the one with the lowest validation loss is the run",
             f"all methods read {WINDOW} lags; regressions choose their penalty on the validation steps",
@@ -104,8 +104,8 @@ def _row(title: str, values: Values) -> list[str]:
     ]
 
 
-def _aims(records: Records) -> list[str]:
-    """Say in how many runs each aim was reached."""
+def _recovered(records: Records) -> list[str]:
+    """Say in how many runs the graph was recovered."""
     lines = []
     if "known-long" in records:
         runs, most = records["known-long"]["runs"], NEAR * records["known-long"]["optimal_mae"]

@@ -10,8 +10,8 @@ from tacit.report.drawing import COLOURS
 
 RANKING_COLUMNS = {"AUROC": "auroc", "AUPR": "aupr", "F1": "f1", "F1 of the top edges": "f1_top"}
 RANKING_NOTE = (
-    "F1: of the edges with theta above 0.5. Top edges: as many as there are, a number that only the answer knows; a "
-    "regression has no threshold of its own"
+    "F1: of the edges with theta above 0.5. Top edges: as many as there are true edges, a number that is not known in "
+    "practice; a regression has no threshold"
 )
 
 

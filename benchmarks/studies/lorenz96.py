@@ -31,7 +31,7 @@ class Lorenz96(Study):
     """Rankings of edges against the graphs of the simulation."""
 
     name = "lorenz96"
-    title = "Lorenz-96 and VAR systems of Khanna and Tan: edges found from short series, beside ridge and lasso."
+    title = "Lorenz-96 and VAR systems of Khanna and Tan: edges found from short series, compared with ridge and lasso."
     needs_data = "the folder of the Lorenz-96 and VAR sets, with F_10_T_250_dataset_1.npz and the like"
 
     def tasks(self) -> list[Task]:
@@ -50,14 +50,13 @@ class Lorenz96(Study):
                 rows.append([*setting, method, *ranking_cells(found), str(len(found))])
         notes = [
             "mean ± deviation over series, and over starts where each counts; a weight and a gate per edge and lag, "
-            "noise per node; Lorenz-96 multiplies its neighbours, which no method here can express",
-            f"the prior follows from {NEIGHBOURS:g} other node expected to be read, and from what ridge leaves; all "
+            "noise per node; Lorenz-96 has products of neighbours, which no method in this table can express",
+            f"the prior follows from {NEIGHBOURS:g} expected source of a node and from the residuals of ridge; all "
             f"methods read the same lags, of {', '.join(map(str, WINDOWS))} those with the least error of ridge where "
             "a fifth of the pairs at a time is left out",
             RANKING_NOTE,
-            "a low F1 beside a high AUROC: where an edge explains little beside the noise, a lower theta with a larger "
-            "weight predicts as well, and the prior prefers it (our reading, not tested): the order is right, "
-            "the level is no chance of existing",
+            "a low F1 with a high AUROC: the ranking is right, but the values of theta are not probabilities of "
+            "existence; use `exists` for those (EXISTENCE.md)",
             *quick_note(list(records.values())),
         ]
         return [

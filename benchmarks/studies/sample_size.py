@@ -36,7 +36,7 @@ class SampleSize(Study):
     """Error on theta against the number of training pairs."""
 
     name = "sample-size"
-    title = "The paper's 12 nodes, 500 to 100,000 training pairs, energy score at node scope, beside an oracle's error."
+    title = "The paper's 12 nodes, 500 to 100,000 training pairs, energy score at node scope, and an oracle's error."
 
     def tasks(self) -> list[Task]:
         """One per size, with psi known and learned."""
@@ -59,8 +59,8 @@ class SampleSize(Study):
             ]
             notes = [
                 *(f"psi {psi}: {_slope_in_words(metric, psi, records)}" for psi in PSI),
-                "floor: who sees the hidden graph of every training pair and counts",
-                "psi learned: the runs in the good basin, by validation loss, of all",
+                "floor: an oracle that observes the hidden graph of every training pair and counts edges",
+                "psi learned: the runs whose validation loss is close to the best one's, of all runs",
                 *quick_note(list(records.values())),
             ]
             if rows:

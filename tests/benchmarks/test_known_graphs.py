@@ -7,7 +7,7 @@ import pytest
 import torch
 from benchmarks.studies import STUDIES
 from benchmarks.studies.__main__ import main
-from benchmarks.studies.dream4 import AIM, DREAM4, SETTINGS
+from benchmarks.studies.dream4 import DREAM4, SETTINGS
 from benchmarks.studies.known_data import KnownGraph, read_dream4
 from benchmarks.studies.known_graphs import BLOCKS, Problem, blockwise_errors, compare, sparse
 from benchmarks.studies.lorenz96 import GROUPS, Lorenz96, chosen_window
@@ -178,13 +178,3 @@ def test_the_method_finds_a_plain_graph(known, monkeypatch):
     assert len(found["probs_elsewhere"]) == 27
     assert found["probs_elsewhere"] == sorted(found["probs_elsewhere"], reverse=True)
     assert found["expected_edges"] == pytest.approx(sum(found["probs_on_edges"] + found["probs_elsewhere"]), abs=1e-2)
-
-
-def test_the_aim_can_be_missed():
-    """From made-up records: both numbers have to be there."""
-    for auroc, aupr, said in ((0.82, 0.65, ": reached"), (0.9, 0.64, ": not reached"), (0.81, 0.9, ": not reached")):
-        ranking = {"auroc": auroc, "aupr": aupr}
-        network = {"network": 1, "mean_of_starts": ranking, "starts": [ranking], "ridge": ranking, "lasso": ranking}
-        values = {"networks": [{**network, "expected_edges": 3.0, "num_edges": 3}]}
-        assert AIM == {"auroc": 0.82, "aupr": 0.65}
-        assert DREAM4().tables({"size10": values})[0].notes[0].endswith(said)

@@ -1,4 +1,4 @@
-"""Draws docs/results/FUZZING.md from the figures of the last long run: ``python tests/fuzz/fuzz_page.py``."""
+"""Draws docs/results/FUZZING.md and DEFECTS.md from the last long run: ``python tests/fuzz/fuzz_page.py``."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,14 @@ PAGE, FIGURES, DEFECTS = (
     RESULTS / "fuzzing" / "figures.json",
     RESULTS / "fuzzing" / "defects.json",
 )
+DEFECTS_PAGE = Path(__file__).parent / "DEFECTS.md"
 WORDS = {
-    "configs": "files of choices, `--set`, command lines",
+    "configs": "config files, `--set`, command lines",
     "tables": "CSV tables: wide, long, ragged, quoted, gzipped, odd names, times, numbers and bytes",
-    "arrays": "`.npz` and `.parquet` files: odd types and shapes, lying headers, pickles, broken archives",
+    "arrays": "`.npz` and `.parquet` files: odd types and shapes, false headers, pickles, broken archives",
     "edges": "edge rules and coordinates",
     "inputs": "new data for `predict` and `evaluate`",
-    "finished runs": "run directories with bytes, fields, tensors or files changed, resealed or not",
+    "finished runs": "run directories with bytes, fields, tensors or files changed, with and without a valid checksum",
     "stopped runs": "calls and checkpoints with the same changes, for `fit --resume`",
     "python": "`LatentGraphRegressor`: parameters, X and y of every kind",
 }
@@ -24,51 +25,59 @@ WORDS = {
 
 TEXT = """# Fuzzing
 
-{cases:,} random cases (seed {seed}): {results:,} ended in a result, {plans:,} were taken as input up to where training
-begins, {errors:,} were refused in one clear line with exit code 2. Failures: {failures}.
+Fuzzing runs tacit on random and damaged input. In {cases:,} random cases (seed {seed}), {results:,} ended with a
+result, {plans:,} were valid input and were run up to the start of training, and {errors:,} were refused with a one-line
+error and exit code 2. Failures: {failures}.
 
-A case is a few files in an empty folder and the words that are typed. It passes if
+A case consists of a few files in an empty folder and a command line. It passes in two ways:
 
-- the exit code is 0, nothing is on standard error, and the result holds together: probabilities in [0, 1], `edges.csv`
-  complete, JSON without NaN, forecasts finite with quantiles in order, forbidden edges exactly 0; or
-- the exit code is 2, standard error is one line `tacit: ...` of at most 300 printable characters, nothing was printed,
-  and no file was made, changed or removed.
+- The exit code is 0, nothing is on standard error, and the result is consistent: probabilities in [0, 1], `edges.csv`
+  complete, JSON without NaN, forecasts finite with quantiles in order, forbidden edges exactly 0.
+- The exit code is 2, standard error is one line `tacit: ...` of at most 300 printable characters, nothing was printed,
+  and no file was created, changed or removed.
 
-Everything else is a failure: another exit code, a traceback, a warning, more than 20 seconds of the processor, two
-minutes of waiting, more than 3 GiB of memory. Cases run in one process through the real command. Of those whose input
-is good, one in six or eight is trained to the end, the others up to the first step.
+Everything else is a failure: another exit code, a traceback, a warning, more than 20 seconds of processor time, more
+than two minutes, more than 3 GiB of memory. Cases run in one process through the command itself. Of the cases with
+valid input, one in six or eight is trained to the end.
 
-| surface | what | cases | results | taken | refused | kinds of error | slowest | failures |
+| surface | input | cases | results | up to training | refused | kinds of error | slowest | failures |
 |---|---|---:|---:|---:|---:|---:|---:|---:|
 {rows}
 
-Kinds of error are messages without their names and numbers. The slowest case was timed by the clock, on two cores that
-other jobs used too. `make test` judges four hundred cases, the same each time; `make fuzz` judges this many, others
-each time, and draws this page. `TACIT_FUZZ_SEED` repeats a run. Two defects of the list below were found by
-this very run (a learning rate of 1e300, pairs without any node); after they were mended, the surfaces "python" and
-"arrays" were run again with the same seed.
+*kinds of error*: different messages, without names and numbers. The slowest case was timed on two shared cores. `make
+test` runs four hundred cases, the same each time. `make fuzz` runs as many as in the table, with a new seed, and draws
+this page. `TACIT_FUZZ_SEED` repeats a run. The defects that were found are listed in `tests/fuzz/DEFECTS.md`.
 
-## What was found, and mended
+## Not covered
 
-About 30,000 cases were run while the code was mended, and 150 wrong calls were typed by hand. What was mended is held
-by plain tests beside those of the code it was in, and by the cases that are the same each time.
+- `tacit demo` and `tacit reproduce`, except for their options: valid calls train for minutes.
+- Files without read permission: the tests run as root.
+- Numbers in a checkpoint that are finite, of the right shape and with a valid checksum, but absurd: training then fails
+  with exit code 1.
+- scikit-learn's own checks of X and y: their messages may have several lines.
+- The report of a run is drawn in few cases; other tests check it.
+"""
+FOUND = """# Defects that fuzzing found
+
+{count} kinds of input, what happened, and what happens now. They were found in about 30,000 cases and 150 wrong calls
+typed by hand, while the code was corrected. Tests beside those of the code check each of them, and so do the cases that
+are the same each time. Two were found by the run of docs/results/FUZZING.md itself (a learning rate of 1e300, pairs
+without any node); the surfaces "python" and "arrays" were then run again with the same seed.
 
 | input | was | now |
 |---|---|---|
 {listed}
-
-## What is not covered
-
-- `tacit demo` and `tacit reproduce` beyond their options: whatever is right there trains for minutes.
-- Files that a process may not read: the tests run as root, who may read all.
-- Numbers in a checkpoint that are finite, of the right shape and under a checksum that fits, but absurd: the training
-  breaks down, and ends with exit code 1.
-- scikit-learn's own checks of X and y: those errors are its words, and may have several lines.
-- The page of a run is drawn in few of the cases; what it shows is tested elsewhere.
 """
 
 
-def page(figures: dict[str, Any], defects: list[dict[str, str]]) -> str:
+def pages() -> dict[Path, str]:
+    """Return the text of both pages."""
+    figures, defects = read()
+    listed = "\n".join(f"| {defect['input']} | {defect['was']} | {defect['now']} |" for defect in defects)
+    return {PAGE: page(figures), DEFECTS_PAGE: FOUND.format(count=len(defects), listed=listed)}
+
+
+def page(figures: dict[str, Any]) -> str:
     """Return the page."""
     surfaces = figures["surfaces"]
     total = {key: sum(found[key] for found in surfaces.values()) for key in ("cases", "results", "plans", "errors")}
@@ -82,7 +91,6 @@ def page(figures: dict[str, Any], defects: list[dict[str, str]]) -> str:
         seed=figures["seed"],
         failures=sum(len(found["failures"]) for found in surfaces.values()),
         rows="\n".join(rows),
-        listed="\n".join(f"| {defect['input']} | {defect['was']} | {defect['now']} |" for defect in defects),
     )
 
 
@@ -92,5 +100,6 @@ def read() -> tuple[dict[str, Any], list[dict[str, str]]]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(*read()), encoding="utf-8")
-    print(PAGE)
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        print(path)

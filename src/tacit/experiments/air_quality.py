@@ -43,7 +43,7 @@ class AirQuality(Study):
     """PM2.5 at stations in Beijing, one and six hours ahead."""
 
     name = "air-quality"
-    title = "PM2.5 in Beijing, one and six hours ahead: a learned graph beside every control (36 stations with --data)."
+    title = "PM2.5 in Beijing, one and six hours ahead: a learned graph and controls (36 stations with --data)."
     takes_data = True
 
     def tasks(self) -> list[Task]:

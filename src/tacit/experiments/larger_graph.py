@@ -39,7 +39,7 @@ class LargerGraph(Study):
             f"{values['train_seconds']:.0f} s",
         ]
         columns = ["nodes", "paper: MAE on theta", "MAE on theta", "largest error", "runs", "training"]
-        notes = ["ours: node scope, five epochs; one run, because it takes minutes on two cores", *quick_note([values])]
+        notes = ["node scope, five epochs, one run", *quick_note([values])]
         return [Table("Larger graph", columns, [row], notes)]
 
     def figures(self, records: Records) -> dict[str, Figure]:

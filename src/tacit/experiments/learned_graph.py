@@ -3,6 +3,7 @@
 from matplotlib.figure import Figure
 
 from tacit.experiments.replication import (
+    GOOD_NOTE,
     PAPER_MODEL,
     column,
     describe,
@@ -22,7 +23,7 @@ class LearnedGraph(Study):
     """Learned probabilities and their errors."""
 
     name = "learned-graph"
-    title = "theta and psi learned together with the paper's settings: the run that validation keeps."
+    title = "theta and psi learned together with the paper's settings; kept: the run with the lowest validation loss."
 
     def tasks(self) -> list[Task]:
         """All runs at once."""
@@ -41,7 +42,7 @@ class LearnedGraph(Study):
             f"{kept['edge_prob_mae']:.4f}, {kept['edge_prob_max_error']:.3f}",
         ]
         columns = ["paper: MAE on theta", "MAE on theta", "largest error", "good runs", "bad", "kept by validation"]
-        return [Table("Learned graph", columns, [row], quick_note([values]))]
+        return [Table("Learned graph", columns, [row], [GOOD_NOTE, *quick_note([values])])]
 
     def figures(self, records: Records) -> dict[str, Figure]:
         """Heatmaps of the kept run."""

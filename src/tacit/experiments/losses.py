@@ -10,6 +10,7 @@ from tacit.experiments.published import LOSS_METRICS as METRICS
 from tacit.experiments.published import LOSS_TABLE as PAPER
 from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import (
+    GOOD_NOTE,
     OUR_MODEL,
     OUR_SETTINGS,
     PAPER_SETTINGS,
@@ -119,7 +120,8 @@ def _table(title: str, rows: dict[str, Values], psi: str) -> Table:
     names = ("MAE on theta", "MAE on y", "MSE on y")
     columns = [c for name in names for c in (("paper: " + name, name) if psi == "learned" else (name,))]
     notes = [
-        "mean ± deviation over the runs in the good basin",
+        "mean ± deviation over the good runs",
+        GOOD_NOTE,
         "bold: not worse than the best row by Welch's test at p < 0.01",
         *quick_note(list(rows.values())),
         *_notes(rows, psi),
@@ -171,11 +173,11 @@ def _notes(rows: dict[str, Values], psi: str) -> list[str]:
     if "true edges" in rows["elbo"]["chosen"]:
         notes.append(
             "ELBO: the KL is not divided by the number of pairs, so theta nearly equals its prior, and this "
-            "prior contains the truth; the paper (0.082) does not say what its validation loss contained"
+            "prior contains the truth; the paper (0.082) does not state what its validation loss contained"
         )
     if psi == "known":
         notes.append(
-            "point MSE: with psi known the mean of y shows theta, and its gradient is exact here, with different "
+            "point MSE: with psi known the mean of y identifies theta, and its gradient is exact here, with different "
             "graphs for its two factors; the paper has one table, with psi trained"
         )
     return notes

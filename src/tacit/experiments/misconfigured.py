@@ -64,9 +64,9 @@ class Misconfigured(Study):
         rise = by_set["free and true, first community"]
         spurious = [by_set[f"free and spurious, {place} community"] for place in ("first", "second")]
         notes = [
-            f"the paper: entries with an end in the second community stay right. MAE {right:.4f}: "
+            f"the paper: entries with an end in the second community stay correct. MAE {right:.4f}: "
             + _yes(right <= STAYS_RIGHT),
-            f"the paper: free true entries of the first community make up for it. Mean {rise:.2f} instead of 0.75: "
+            f"the paper: free true entries of the first community compensate. Mean {rise:.2f} instead of 0.75: "
             + _yes(rise > community_edge_probs().max()),
             "the paper: spurious entries of the first community are less certain. Mean "
             f"{spurious[0]:.2f} against {spurious[1]:.2f} in the second: " + _yes(spurious[0] > 2 * spurious[1]),

@@ -45,7 +45,7 @@ class NumGraphs(Study):
                 rows.append([str(number), "equivalent" if number >= 16 else "–", *cells, str(len(values["runs"]))])
             columns = ["graphs per pair", "paper", *METRICS.values(), "runs"]
             notes = [
-                "the paper says of the losses that 16 or more graphs are equivalent; the error on theta falls further",
+                "in the paper 16 or more graphs give equivalent losses; the error on theta decreases further",
                 f"at most {MOST_RUNS} runs each: 64 graphs for each of 128 pairs are slow, and runs hardly differ",
                 *quick_note(list(records.values())),
             ]

@@ -1,9 +1,9 @@
 """Numbers of the paper that several studies use, and explanations of differences."""
 
 OPTIMAL_NOTE = (
-    "point errors: the paper's optimal values (0.158, 0.267) lie 2% above ours, which take mean and median of 1,000 "
-    "graphs. S graphs raise the MSE by 1/S of itself: our guess is that the paper used fewer; the distribution loss, "
-    "which has no such bias, agrees"
+    "point errors: the paper's optimal values (0.158, 0.267) are 2% higher than those here, which use the mean and "
+    "median of 1,000 graphs. With S graphs the MSE is higher by the factor 1 + 1/S, so the paper may have used fewer. "
+    "The distribution loss, which has no such bias, agrees with the paper's"
 )
 
 LOSS_METRICS = ("edge_prob_mae", "point_mae", "point_mse")

@@ -28,6 +28,10 @@ OUR_MODEL, OUR_SETTINGS = ModelConfig(num_graphs=16), FitSettings(epochs=10, sch
 # A run is in the good basin if its validation loss is within this fraction of the lowest one. Good runs differ by at
 # most 2% of the loss; the best bad run differs from them by 12% or more.
 BASIN = 0.05
+GOOD_NOTE = (
+    f"good runs: those whose validation loss is at most {BASIN:.0%} above the best one's; the others ended in a poor "
+    "local minimum, which the validation loss detects"
+)
 
 
 def paper_pairs(options: Options, system: CommunitySystem | None = None) -> Split:

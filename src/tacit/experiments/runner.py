@@ -19,7 +19,10 @@ from tacit.report import STYLE, figure_files
 
 PAGE = "RESULTS.md"
 TABLE = "table.md"
-WORDS = "Tables and figures of the paper that have been run here; `tacit reproduce all` makes this page."
+WORDS = (
+    "The tables and figures of the paper, with the paper's values beside those measured here. `tacit reproduce all` "
+    "makes this page. theta are the edge probabilities, psi the weights of the predictor, y the targets."
+)
 DOTS_PER_INCH = 110  # of the PNG files: dozens of them are kept
 
 
@@ -122,9 +125,11 @@ def draw_study(study: Study, directory: Path) -> Path:
     return directory / study.name / TABLE
 
 
-def results_page(directory: Path, studies: Collection[Study], words: str = WORDS) -> str:
+def results_page(
+    directory: Path, studies: Collection[Study], words: str = WORDS, title: str = "The paper's tables and figures"
+) -> str:
     """Return the text of the page of all studies that have records; ``words`` come first."""
-    parts, missing = [f"# Results\n\n{words}\n"], []
+    parts, missing = [f"# {title}\n\n{words}\n"], []
     for study in studies:
         records = read_records(directory / study.name)
         if _whole(study, records):
@@ -151,7 +156,7 @@ def _times(directory: Path, studies: Collection[Study]) -> list[str]:
             work.append(values["seconds"])
             training.append(values.get("train_seconds", 0.0))
     return [
-        f"{device}: {sum(work) / 60:.1f} minutes of work, {sum(training) / 60:.1f} of them training "
+        f"{device}: {sum(work) / 60:.1f} minutes, of which training {sum(training) / 60:.1f} "
         f"({', '.join(dict.fromkeys(names))})"
         for device, (names, work, training) in sorted(spent.items())
     ]
@@ -169,7 +174,7 @@ def section(study: Study, records: Records, folder: str) -> str:
     lines += [f"![{name}]({folder}{name}.png)\n" for name in study.figures(records)]
     seconds = sum(values["seconds"] for values in records.values())
     training = sum(values.get("train_seconds", 0.0) for values in records.values())
-    lines.append(f"{seconds:.0f} s of work, {training:.0f} s of it training.\n")
+    lines.append(f"Time: {seconds:.0f} s, of which training {training:.0f} s.\n")
     return "\n".join(lines)
 
 

@@ -51,7 +51,7 @@ class Variance(Study):
             rows.append([name, paper, *cells, str(len(values["errors"]))])
         columns = ["gradient", "paper", *(f"steps to {error}" for error in ERRORS), "runs"]
         notes = [
-            f"mean ± deviation over runs, looked at every {EVERY} steps; in brackets the ratio to no baseline",
+            f"mean ± deviation over runs, measured every {EVERY} steps; in brackets the ratio to no baseline",
             *quick_note(list(records.values())),
         ]
         return [Table("Steps to a given error", columns, rows, notes)]

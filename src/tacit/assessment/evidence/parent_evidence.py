@@ -10,8 +10,8 @@ r"""Evidence from regressions: every node on its own past and on sets of parents
 
 $$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{ij} B_{ij}}{\sum_{ij} P_{ij}^2}\Big)^6,$$
 
-   with a weight that measures how well the resamples reproduce the full data. docs/concepts/theory.md has the
-   measurements behind this choice.
+   with a weight that measures how well the resamples reproduce the full data. benchmarks/TRIED.md has the measurements
+   behind this choice.
 """
 
 from dataclasses import dataclass, replace

@@ -1,0 +1,1 @@
+"""Pictures of docs/concepts, drawn from records: ``python -m benchmarks.figures.NAME``."""
