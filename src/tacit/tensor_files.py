@@ -8,7 +8,6 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import safetensors.torch
@@ -16,6 +15,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from tacit import __version__
 from tacit.errors import InputError
 
 
@@ -37,7 +37,7 @@ class Kind:
         """
         there = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
         written = json.dumps(text, default=lambda value: value.tolist())  # numbers of numpy and torch are numbers
-        metadata = {"tacit": version("tacit"), "kind": self.name, "format": str(self.format), "text": written}
+        metadata = {"tacit": __version__, "kind": self.name, "format": str(self.format), "text": written}
         return save(there, metadata | {"sha256": _checksum(written, there)})
 
     def unpack(self, data: bytes, where: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
