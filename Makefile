@@ -8,6 +8,7 @@
 #                 make mutations ONLY='tacit.losses.kernels*' changes one file
 # make wheel      build the wheel into dist/
 # make sdist      build the source distribution into dist/
+# make test-packages  build both, inspect them, and run them in an empty environment and an unpacked tree
 # make bench      measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
 # make peers      install the other methods that benchmarks/existence compares with
 # make fuzz       thousands of wrong inputs, others each time; writes docs/results/fuzzing and its page
@@ -20,7 +21,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # its fixtures, until the other has nothing left to do.
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-slow check check-words check-scripts format format-scripts docs wheel sdist bench peers fuzz mutations clean
+.PHONY: demo test test-slow check check-words check-scripts format format-scripts docs wheel sdist test-packages \
+	bench peers fuzz mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -65,6 +67,9 @@ wheel: .venv/bin/python
 
 sdist: .venv/installed-dev
 	$(BIN)/python -m build --sdist --outdir dist .
+
+test-packages: .venv/installed-dev
+	$(BIN)/pytest -m slow tests/docs/test_wheel.py
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/step_vs_pyg.py
