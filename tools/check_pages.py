@@ -176,7 +176,7 @@ def quoted_figures() -> Complaints:
             drawn = "\n".join(linked).replace("**", "").replace("% | ", "% ± ")
             for figure in re.findall(r"[\d.]+%? ± [\d.]+%?", line):
                 if figure not in drawn:
-                    yield f"README.md: {figure} must be on a page that its row links to, got a row with {cells(line)[0]}"
+                    yield f"README.md: {figure} must be on a page that its row links to: {cells(line)[0]}"
     results = read(RESULTS / "losses" / "table.md").replace("**", "")
     measured = {}
     for line in results.split("psi frozen")[0].splitlines():
