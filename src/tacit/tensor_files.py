@@ -41,7 +41,7 @@ class Kind:
         return save(there, metadata | {"sha256": _checksum(written, there)})
 
     def unpack(self, data: bytes, where: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Return text and tensors; anything but a whole file of this kind is an :class:`InputError`."""
+        """Return text and tensors; anything but a complete file of this kind is an :class:`InputError`."""
         try:
             metadata = header_of(data)
             is_one, found = metadata["kind"] == self.name, int(metadata["format"])
