@@ -15,8 +15,8 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from tacit import __version__
 from tacit.errors import InputError
+from tacit.version import __version__
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ MADE = {".git", ".venv", "node_modules", "mutants", "runs", "site", "build", "di
 # A part of every tier of the tree: formulas, files, records, benchmarks, pages, tools.
 SOME_TESTS = (
     "tests/losses/test_propriety.py",
-    "tests/records",
+    "tests/records/test_run_files.py",
     "tests/report/test_drawing.py",
     "tests/benchmarks/test_imports.py",
     "tests/docs/test_doc_tools.py",

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tacit import __version__
+from tacit.version import __version__
 
 FORMAT = 4  # docs/reference/files.md has the table
 RECORD = "record.json"
