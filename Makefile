@@ -1,11 +1,14 @@
 # make demo       install what is needed and run the main job
 # make test       the fast tests, two at a time: run them before each commit (at most six minutes on two cores)
 # make test-slow  the tests marked slow: run them before a release (half an hour)
-# make check      format, lint, types, import contract; Biome for the page's JavaScript where npm is installed
+# make check      format, lint, types, import contract, words; Biome for the page's JavaScript where npm is installed
+# make check-words  spelling, and the phrases of tools/banned_words.txt
 # make docs       check the pages drawn from records, build the documentation into site/; a warning is an error
 # make mutations  change losses, estimators and graphs one expression at a time and see that a test fails (an hour);
 #                 make mutations ONLY='tacit.losses.kernels*' changes one file
 # make wheel      build the wheel into dist/
+# make sdist      build the source distribution into dist/
+# make test-packages  build both, inspect them, and run them in an empty environment and an unpacked tree
 # make bench      measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
 # make peers      install the other methods that benchmarks/existence compares with
 # make fuzz       thousands of wrong inputs, others each time; writes docs/results/fuzzing and its page
@@ -18,7 +21,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # its fixtures, until the other has nothing left to do.
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-slow check check-scripts format format-scripts docs wheel bench peers fuzz mutations clean
+.PHONY: demo test test-slow check check-words check-scripts format format-scripts docs wheel sdist test-packages \
+	bench peers fuzz mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -31,13 +35,17 @@ test-slow: .venv/installed-docs
 	@tools/chromium.sh --install >/dev/null
 	$(PYTEST) -m 'slow and not gpu and not paper' --ignore tests/fuzz/test_fuzz_long.py
 
-check: .venv/installed-dev
+check: check-words
 	$(BIN)/ruff format --check src tests benchmarks tools
 	$(BIN)/ruff check src tests benchmarks tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory check-scripts; \
 	else echo "npm is not installed: the page's JavaScript is not checked"; fi
+
+check-words: .venv/installed-dev
+	$(BIN)/codespell *.md Makefile .github docs src benchmarks tools
+	$(BIN)/python tools/check_words.py
 
 check-scripts: node_modules/installed
 	node_modules/.bin/biome ci
@@ -56,6 +64,12 @@ docs: .venv/installed-docs
 
 wheel: .venv/bin/python
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+
+sdist: .venv/installed-dev
+	$(BIN)/python -m build --sdist --outdir dist .
+
+test-packages: .venv/installed-dev
+	$(BIN)/pytest -m slow tests/docs/test_wheel.py
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/step_vs_pyg.py

@@ -53,8 +53,8 @@ class Block:
 
 
 def pages():
-    """Every page that is written by hand or holds blocks: README, docs, contributing; the tables of studies too."""
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """Every page that is written by hand or holds blocks: README and its neighbours, docs, the tables of studies."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks_of(page):

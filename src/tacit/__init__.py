@@ -6,5 +6,6 @@ wait for torch.
 
 import lazy_loader
 
-__version__ = "0.1.0"
+from tacit.version import __version__ as __version__
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,7 +8,6 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import safetensors.torch
@@ -17,6 +16,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from tacit.errors import InputError
+from tacit.version import __version__
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Kind:
         """
         there = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
         written = json.dumps(text, default=lambda value: value.tolist())  # numbers of NumPy and torch
-        metadata = {"tacit": version("tacit"), "kind": self.name, "format": str(self.format), "text": written}
+        metadata = {"tacit": __version__, "kind": self.name, "format": str(self.format), "text": written}
         return save(there, metadata | {"sha256": _checksum(written, there)})
 
     def unpack(self, data: bytes, where: str) -> tuple[dict[str, Any], dict[str, Tensor]]:

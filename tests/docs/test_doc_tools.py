@@ -7,8 +7,8 @@ import pytest
 from doc_blocks import ROOT, Block, PageRun, blocks_of, differences
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "tools" / "site" / f"{name}.py")
+def load(name, folder="tools/site"):
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -84,6 +84,51 @@ def test_marks_and_titles_are_read(tmp_path):
         "a.toml",
         "[data]",
     )
+
+
+LISTED = 'rooms? => write "folder"\nhang together => write "correlated"\n[pages]\nprototype => no history\n'
+MODULE_WITH_WORDS = '''
+"""The room of a module."""
+room = "room"  # a name and a key are not prose; these hang
+# together
+print(f"{room} in a ``room`` of {len(room)} Rooms")
+'''
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("page.md", "A room.\n\n```python\nroom = 1\n```\n\nTwo `room`, [three](room.md)\nbedroom rooms", ["1", "8"]),
+        ("page.md", "points that hang\ntogether, a Prototype", ["1", "2"]),
+        ("page.md", "::: tacit.room\n    options:\n        members:\n        - room\n\nroom", ["6"]),
+        ("module.py", MODULE_WITH_WORDS, ["2", "3", "5"]),
+        ("script.js", "const room = `a ${room}`; // the room\n/* prototype */ say('room')", ["1", "2"]),
+        ("page.html", "<p>{{ title }} room</p>", ["1"]),
+    ],
+)
+def test_banned_phrases_are_found_in_prose_alone(name, text, found, tmp_path):
+    words = load("check_words", "tools")
+    (tmp_path / name).write_text(text)
+    phrases = words.read_phrases(LISTED, pages=name == "page.md")
+    assert [line.split(":")[1] for line in words.hits(tmp_path / name, phrases, name)] == found
+
+
+def test_a_hit_names_file_line_phrase_and_replacement(tmp_path):
+    words = load("check_words", "tools")
+    (tmp_path / "a.md").write_text("Points that Hang\ntogether")
+    (line,) = words.hits(tmp_path / "a.md", words.read_phrases(LISTED, pages=False), "docs/a.md")
+    assert line == 'docs/a.md:1: "hang together": write "correlated"'
+
+
+def test_the_list_of_phrases_is_read():
+    """Each phrase has a replacement, and none is found in its own replacement."""
+    words = load("check_words", "tools")
+    for pages in (False, True):
+        phrases = words.read_phrases(words.BANNED.read_text(), pages)
+        assert len(phrases.instead) > 20
+        assert not [instead for instead in phrases.instead if list(phrases.find(instead.lower()))]
+    with pytest.raises(ValueError, match="pattern => replacement"):
+        words.read_phrases("room\n", pages=False)
 
 
 @pytest.mark.slow  # needs what make docs installs

@@ -1,14 +1,16 @@
-"""What is shipped: a wheel that builds, holds what it should, and works in an empty environment, elsewhere."""
+"""What is shipped: a wheel that works in an empty environment, and a source distribution whose tests run."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import pytest
 
+import tacit
 from doc_blocks import ROOT, blocks_of, differences
 
 pytestmark = pytest.mark.slow
@@ -67,7 +69,7 @@ def test_the_metadata_is_that_of_the_project(wheel):
     archive = zipfile.ZipFile(wheel)
     (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     text = archive.read(name).decode()
-    assert "\nName: tacit\n" in text
+    assert f"\nName: tacit\nVersion: {tacit.__version__}\n" in text
     assert "\nRequires-Python: >=3.11\n" in text
     assert "\nLicense-Expression: Apache-2.0\n" in text
     assert "# tacit" in text  # the README is the description
@@ -94,7 +96,7 @@ def test_the_demo_works_outside_of_the_repository(empty):
     away.mkdir()
     call = {"cwd": away, "env": {**environment, "PATH": f"{empty / 'env' / 'bin'}:{environment['PATH']}"}}
     version = run("tacit", "--version", **call)
-    assert (version.returncode, version.stdout.strip()) == (0, "tacit 0.1.0")
+    assert (version.returncode, version.stdout.strip()) == (0, f"tacit {tacit.__version__}")
     where = run("python", "-c", "import tacit; print(tacit.__file__)", **call)
     assert where.stdout.startswith(str(empty / "env"))
     demo = run("tacit", "demo", "--out", "first", **call)
@@ -116,3 +118,62 @@ def test_the_demo_works_outside_of_the_repository(empty):
     assert wrong.returncode == 2
     assert "Traceback" not in wrong.stderr
     assert not (away / "runs").exists()
+
+
+GENERATED = ("PKG-INFO", "setup.cfg", "src/tacit.egg-info/")
+MADE = {".git", ".venv", "node_modules", "mutants", "runs", "site", "build", "dist"}  # at the root of a tree in use
+# A part of every tier of the tree: formulas, files, records, benchmarks, pages, tools.
+SOME_TESTS = (
+    "tests/losses/test_propriety.py",
+    "tests/records/test_run_files.py",
+    "tests/report/test_drawing.py",
+    "tests/benchmarks/test_imports.py",
+    "tests/docs/test_doc_tools.py",
+    "tests/docs/test_reference.py",
+    "tests/docs/test_project.py",
+)
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """The source distribution, built from a copy of the tree and unpacked."""
+
+    def left_out(place, names):
+        made = MADE if place == str(ROOT) else ()
+        return {
+            name for name in names if name in made or name == "__pycache__" or name.endswith((".egg-info", "_cache"))
+        }
+
+    folder = tmp_path_factory.mktemp("sdist")
+    shutil.copytree(ROOT, folder / "tree", ignore=left_out)
+    built = run(sys.executable, "-m", "build", "--sdist", "--outdir", folder / "dist", folder / "tree")
+    if built.returncode and any(sign in built.stdout + built.stderr for sign in UNREACHABLE):
+        pytest.skip("the index of packages cannot be reached, so that nothing can be built")
+    assert built.returncode == 0, built.stdout + built.stderr
+    (archive,) = (folder / "dist").iterdir()
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter="data")
+    return folder / archive.name.removesuffix(".tar.gz")
+
+
+def test_the_source_distribution_is_the_repository(unpacked):
+    listed = run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    if listed.returncode:
+        pytest.skip("this tree is not a clone")
+    here = {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
+    packed = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+    assert {name for name in packed if not name.startswith(GENERATED)} == here
+    assert unpacked.name == f"tacit-{tacit.__version__}"
+
+
+def test_the_tests_of_the_source_distribution_run(unpacked):
+    """With the package of the unpacked tree, not with the one that is installed."""
+    environment = {**os.environ, "PYTHONPATH": str(unpacked / "src"), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    call = {"cwd": unpacked, "env": environment}
+    where = run(sys.executable, "-c", "import tacit; print(tacit.__file__)", **call)
+    assert where.stdout.startswith(str(unpacked))
+    tests = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0", *SOME_TESTS, **call)
+    assert tests.returncode == 0, tests.stdout
+    pages = run(sys.executable, "tools/check_pages.py", **call)
+    assert pages.returncode == 0, pages.stdout + pages.stderr

@@ -439,7 +439,7 @@ def test_times_that_start_again_are_several_series(tmp_path, capsys):
 
 
 def test_a_source_tree_without_installed_metadata(folder, tmp_path, monkeypatch):
-    """``importlib.metadata`` knows nothing of tacit there: the record has the version that the package says."""
+    """A record has ``tacit.__version__``; it does not look for the metadata of an installation."""
     import tacit
     from tacit.records import record
 

@@ -1,18 +1,19 @@
 """The record of a run: the content of ``record.json``."""
 
 import platform
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from tacit.version import __version__
+
 FORMAT = 4  # docs/reference/files.md has the table
 RECORD = "record.json"
 PAGE_METRICS = {"point_mae", "point_mse", "distribution_loss"}
 PAGE_TIMINGS = {"train_seconds", "steps"}
-LIBRARIES = ("tacit", "torch", "numpy", "safetensors")
+LIBRARIES = ("torch", "numpy", "safetensors")
 
 
 class CandidateCount(BaseModel):
@@ -90,15 +91,8 @@ class Record(BaseModel):
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that results depend on."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in LIBRARIES}}
-
-
-def _version(library: str) -> str:
-    """Return the installed version, or ``__version__`` of a library that runs from its sources."""
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return str(getattr(import_module(library), "__version__", "unknown"))
+    libraries = {name: version(name) for name in LIBRARIES}
+    return {"python": platform.python_version(), "tacit": __version__, **libraries}
 
 
 def describe_device(device: torch.device, processes: int = 1) -> str:
