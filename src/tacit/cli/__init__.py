@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli import paper, runs
+from tacit.cli import finished, paper, runs
 from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
@@ -53,6 +53,8 @@ app.command(short_help="Learn the paper's system and draw a report.")(paper.demo
 app.command(short_help="Learn the graph behind your own data.")(runs.fit)
 app.command(short_help="Predict with a finished run.")(runs.predict)
 app.command(short_help="Score a finished run.")(runs.evaluate)
+app.command(short_help="Draw one plot of a finished run.")(finished.plot)
+app.command(short_help="Compare two finished runs.")(finished.compare)
 app.command(short_help="Run a table or figure of the paper.")(paper.reproduce)
 
 

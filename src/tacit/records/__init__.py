@@ -15,6 +15,7 @@ from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, INFINITE, MODE
 from tacit.records.reading import read_record, read_run
 from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
 from tacit.records.run import Run
+from tacit.records.stored_findings import stored_findings
 from tacit.records.writing import history_line, run_of, write_run
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "require_new",
     "resuming",
     "run_of",
+    "stored_findings",
     "versions",
     "write_run",
 ]

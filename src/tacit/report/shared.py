@@ -15,6 +15,7 @@ from tacit.records import EDGE_COLUMNS
 BLUE, VERMILION = "#0072b2", "#d55e00"
 PROBABILITY_COLOURS = "viridis"  # readable for colour-blind people and in grey, like the next
 ERROR_COLOURS = "magma"
+FORECAST_COLOUR = BLUE  # of a fan chart
 BEND = 0.12  # distance of the middle of an edge from the straight line, in lengths of the edge
 LABELLED_UP_TO = 40  # nodes
 ROWS = 25  # of the table of edges on a page

@@ -1,0 +1,98 @@
+"""A fan chart: the observed values of a node, and the median and the 50%, 80% and 95% intervals of its forecasts."""
+
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+from tacit.errors import InputError
+from tacit.pipeline import Fan, fan_of
+from tacit.plots.display import Display, Estimator, RunPath, require_estimator, stored_run
+from tacit.plots.new_data import fitted_and_source
+from tacit.report import FORECAST_COLOUR
+
+PALE = {0.95: 0.18, 0.8: 0.30, 0.5: 0.45}  # level of an interval -> opacity
+NO_DATA = (
+    "this run stores no forecasts; pass data, a table in the format of the training data: from_run(RUN, data=...), "
+    "or tacit plot RUN forecast --data FILE"
+)
+
+
+class ForecastDisplay(Display):
+    """The fan chart of one node.
+
+    Each forecast uses the rows before it. With ``steps`` the chart is one path of so many steps after the end of the
+    table, or after the row at the time ``origin``. Pairs have no order: they are sorted by the median.
+
+    ``node``      name of the node; None: the first
+    ``variable``  name of the variable, where nodes have several; None: the first
+    ``series``    name of the series, where there are several; None: the first
+    ``last``      number of forecasts shown, the last ones; with ``steps`` the number of observed values before them
+    """
+
+    def __init__(self, fan: Fan) -> None:
+        self.fan = fan
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Any,  # noqa: N803
+        y: Any = None,
+        *,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the forecasts of a table, or of pairs ``X`` and ``y``.
+
+        ``options`` are ``node``, ``variable``, ``series``, ``last``, ``steps`` and ``origin``.
+        """
+        own = require_estimator(estimator)
+        return cls(fan_of(own._with_predictor(), own._source(X, y, reset=False), **options)).plot(ax)
+
+    @classmethod
+    def made(cls, run: RunPath, data: Any = None, y: Any = None, **options: Any) -> Self:
+        """Return the display of a run directory; it is not drawn yet."""
+        stored_run(run)
+        if data is None:
+            raise InputError(NO_DATA)
+        return cls(fan_of(*fitted_and_source(run, data, y), **options))
+
+    @classmethod
+    def from_run(cls, run: RunPath, data: Any = None, y: Any = None, *, ax: Axes | None = None, **options: Any) -> Self:
+        """Draw the forecasts of a run directory for ``data``: a file, several, a table, or x and ``y`` of pairs.
+
+        ``options`` are those of :meth:`from_estimator`.
+        """
+        return cls.made(run, data, y, **options).plot(ax)
+
+    @property
+    def figsize(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        return 8.0, 3.6
+
+    def _draw(self, ax: Axes) -> None:
+        fan = self.fan
+        x, order = fan.times, np.arange(len(fan.times))
+        observed_x, observed = fan.observed_times, fan.observed
+        if not fan.has_times:
+            x, order = order, np.argsort(fan.quantile(0.5), kind="stable")
+            observed_x, observed = x, observed[order]
+        style: dict[str, Any] = {"ls": "-", "lw": 0.6} if fan.has_times else {"ls": "none"}
+        ax.plot(observed_x, observed, color="black", marker="o", markersize=2.2, zorder=3, label="observed", **style)
+        ax.plot(x, fan.quantile(0.5)[order], color=FORECAST_COLOUR, lw=1.4, zorder=2.5, label="median")
+        for level, opacity in PALE.items():
+            low, high = (fan.quantile(0.5 + side * level / 2)[order] for side in (-1, 1))
+            paint: dict[str, Any] = {"color": FORECAST_COLOUR, "alpha": opacity, "linewidth": 0}
+            ax.fill_between(x, low, high, label=f"{level:.0%} interval", **paint)
+        ax.set_title(fan.title, parse_math=False)
+        ax.set_xlabel(fan.row_name if fan.has_times else "pairs, by the median of their forecast")
+        ax.set_ylabel("" if fan.variable == "value" else fan.variable, parse_math=False)
+        ax.legend(frameon=False, fontsize=7, ncols=5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
+        ax.title.set_ha("right")
+        ax.title.set_x(1.0)
+        if np.issubdtype(fan.times.dtype, np.datetime64):
+            locator = AutoDateLocator()
+            ax.xaxis.set_major_locator(locator)
+            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
