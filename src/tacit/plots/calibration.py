@@ -1,7 +1,7 @@
 """Calibration: learned against true edge probabilities, or the coverage of forecast intervals."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,6 +13,7 @@ from tacit.records import Run
 from tacit.report import coverage_on, edge_columns, rank_shares, ranks_on, reliability_on, reliability_points
 
 Kind = Literal["edges", "intervals", "ranks"]
+C = TypeVar("C", bound="CalibrationDisplay")
 COVERAGE = "coverage_"  # in front of the level, among the scores
 REMEDIES = {
     "edges": "kind 'edges' requires the true edge probabilities, got none; pass truth=, or kind='intervals'",
@@ -26,10 +27,10 @@ class CalibrationDisplay(RunDisplay):
     """Are probabilities as large as they should be? Points on the dashed line are calibrated.
 
     ``kind``   "edges": learned against true edge probabilities, in bins whose area grows with the number of edges;
-               small points and lines are single edges and their 95% intervals. "intervals": the share of observed values
-               inside the 50%, 80% and 95% forecast intervals; bars are the range over the nodes. "ranks": how often
-               each rank of the observed value among samples occurs, a line per node (a PIT histogram). None: "edges"
-               where the truth is known, else "intervals"
+               small points and lines are single edges and their 95% intervals. "intervals": the share of observed
+               values inside the 50%, 80% and 95% forecast intervals; bars are the range over the nodes. "ranks": how
+               often each rank of the observed value among samples occurs, a line per node (a PIT histogram). None:
+               "edges" where the truth is known, else "intervals"
     ``truth``  the true edge probabilities, target rows and source columns; those of a demo are in its record
 
     Intervals and ranks are those of the test part of the fit, or of new data that is passed to ``from_estimator`` or
@@ -61,26 +62,26 @@ class CalibrationDisplay(RunDisplay):
 
     @classmethod
     def from_estimator(  # type: ignore[override]  # data comes first, as in scikit-learn
-        cls,
+        cls: type[C],
         estimator: Estimator,
         X: Any = None,  # noqa: N803
         y: Any = None,
         *,
         ax: Axes | None = None,
         **options: Any,
-    ) -> Self:
+    ) -> C:
         """Draw a fitted estimator; with ``X`` (and ``y`` of pairs) the forecasts of this data."""
         run = estimator_run(estimator)
         scores = None if X is None else require_estimator(estimator).evaluate(X, y)
         return cls(run, scores=scores, **options).plot(ax)
 
     @classmethod
-    def made(cls, run: RunPath, data: Any = None, **options: Any) -> Self:
+    def made(cls: type[C], run: RunPath, data: Any = None, **options: Any) -> C:
         """Return the display of a run directory; it is not drawn yet."""
         return cls(stored_run(run), scores=None if data is None else evaluated(run, data), **options)
 
     @classmethod
-    def from_run(cls, run: RunPath, data: Any = None, *, ax: Axes | None = None, **options: Any) -> Self:
+    def from_run(cls: type[C], run: RunPath, data: Any = None, *, ax: Axes | None = None, **options: Any) -> C:
         """Draw a run directory; with ``data``, a file or a table, the forecasts of this data."""
         return cls.made(run, data, **options).plot(ax)
 

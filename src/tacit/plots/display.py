@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,6 +14,8 @@ from tacit.sklearn import LatentGraphForecaster, LatentGraphRegressor
 
 Estimator = LatentGraphForecaster | LatentGraphRegressor
 RunPath = str | os.PathLike[str]
+D = TypeVar("D", bound="Display")
+R = TypeVar("R", bound="RunDisplay")
 
 
 class Display:
@@ -31,7 +33,7 @@ class Display:
         """Width and height of a figure of its own, in inches."""
         return 6.4, 4.4
 
-    def plot(self, ax: Axes | None = None) -> Self:
+    def plot(self: D, ax: Axes | None = None) -> D:
         """Draw it on ``ax``, or on the axes of a new figure of pyplot; return the display."""
         if ax is None:
             import matplotlib.pyplot as plt
@@ -56,17 +58,17 @@ class RunDisplay(Display):
         self.run = run
 
     @classmethod
-    def from_estimator(cls, estimator: Estimator, *, ax: Axes | None = None, **options: Any) -> Self:
+    def from_estimator(cls: type[R], estimator: Estimator, *, ax: Axes | None = None, **options: Any) -> R:
         """Draw a fitted estimator; ``options`` are the parameters of the class."""
         return cls(estimator_run(estimator), **options).plot(ax)
 
     @classmethod
-    def made(cls, run: RunPath, **options: Any) -> Self:
+    def made(cls: type[R], run: RunPath, **options: Any) -> R:
         """Return the display of a run directory; it is not drawn yet."""
         return cls(stored_run(run), **options)
 
     @classmethod
-    def from_run(cls, run: RunPath, *, ax: Axes | None = None, **options: Any) -> Self:
+    def from_run(cls: type[R], run: RunPath, *, ax: Axes | None = None, **options: Any) -> R:
         """Draw a run directory, from its records alone; ``options`` are the parameters of the class."""
         return cls.made(run, **options).plot(ax)
 

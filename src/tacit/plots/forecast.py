@@ -1,6 +1,6 @@
 """A fan chart: the observed values of a node, and the median and the 50%, 80% and 95% intervals of its forecasts."""
 
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +12,7 @@ from tacit.plots.display import Display, Estimator, RunPath, require_estimator, 
 from tacit.plots.new_data import fitted_and_source
 from tacit.report import FORECAST_COLOUR
 
+F = TypeVar("F", bound="ForecastDisplay")
 PALE = {0.95: 0.18, 0.8: 0.30, 0.5: 0.45}  # level of an interval -> opacity
 NO_DATA = (
     "this run stores no forecasts; pass data, a table in the format of the training data: from_run(RUN, data=...), "
@@ -36,14 +37,14 @@ class ForecastDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
+        cls: type[F],
         estimator: Estimator,
         X: Any,  # noqa: N803
         y: Any = None,
         *,
         ax: Axes | None = None,
         **options: Any,
-    ) -> Self:
+    ) -> F:
         """Draw the forecasts of a table, or of pairs ``X`` and ``y``.
 
         ``options`` are ``node``, ``variable``, ``series``, ``last``, ``steps`` and ``origin``.
@@ -52,7 +53,7 @@ class ForecastDisplay(Display):
         return cls(fan_of(own._with_predictor(), own._source(X, y, reset=False), **options)).plot(ax)
 
     @classmethod
-    def made(cls, run: RunPath, data: Any = None, y: Any = None, **options: Any) -> Self:
+    def made(cls: type[F], run: RunPath, data: Any = None, y: Any = None, **options: Any) -> F:
         """Return the display of a run directory; it is not drawn yet."""
         stored_run(run)
         if data is None:
@@ -60,7 +61,9 @@ class ForecastDisplay(Display):
         return cls(fan_of(*fitted_and_source(run, data, y), **options))
 
     @classmethod
-    def from_run(cls, run: RunPath, data: Any = None, y: Any = None, *, ax: Axes | None = None, **options: Any) -> Self:
+    def from_run(
+        cls: type[F], run: RunPath, data: Any = None, y: Any = None, *, ax: Axes | None = None, **options: Any
+    ) -> F:
         """Draw the forecasts of a run directory for ``data``: a file, several, a table, or x and ``y`` of pairs.
 
         ``options`` are those of :meth:`from_estimator`.

@@ -1,0 +1,89 @@
+"""Fan charts: forecasts of a table or of pairs, of an estimator or of a run directory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from tacit import ForecastDisplay, InputError
+from tiny_fits import random_pairs, regressor
+
+
+def axes():
+    return Figure().subplots()
+
+
+def test_the_chart_has_the_forecasts_of_the_estimator(fitted, table):
+    display = ForecastDisplay.from_estimator(fitted, table[200:], node="b", ax=axes())
+    fan, frame = display.fan, fitted.forecast(table[200:])
+    frame = frame[frame["node"] == "b"]
+    for level, name in ((0.025, "q2.5"), (0.1, "q10"), (0.5, "median"), (0.9, "q90"), (0.975, "q97.5")):
+        np.testing.assert_allclose(fan.quantile(level), frame[name])
+    np.testing.assert_array_equal(fan.times, frame["time"])
+    np.testing.assert_array_equal(fan.observed, frame["actual"])
+    assert np.isnan(fan.observed[-1])  # the step after the end
+    assert (np.diff(fan.quantiles, axis=1) >= 0).all()
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
+        "observed", "median", "95% interval", "80% interval", "50% interval",
+    ]  # fmt: skip
+    assert display.ax_.get_title() == "b"
+
+
+def test_only_the_last_forecasts_are_computed(fitted, table):
+    whole = ForecastDisplay.from_estimator(fitted, table, ax=axes()).fan
+    last = ForecastDisplay.from_estimator(fitted, table, last=10, ax=axes()).fan
+    assert len(last.times) == 10
+    np.testing.assert_allclose(last.quantiles, whole.quantiles[-10:])
+
+
+def test_a_path_continues_the_observed_values(fitted, table):
+    fan = ForecastDisplay.from_estimator(fitted, table, steps=5, last=20, ax=axes()).fan
+    paths = fitted.forecast(table, steps=5)
+    np.testing.assert_allclose(fan.quantile(0.5), paths.loc[paths["node"] == "a", "median"])
+    assert fan.times[0] == table.index[-1] + pd.Timedelta("1h")
+    assert len(fan.observed) == 20 + 5
+    np.testing.assert_allclose(fan.observed[:20], table["a"][-20:])
+    origin = table.index[-11]
+    past = ForecastDisplay.from_estimator(fitted, table, steps=5, origin=origin, last=3, ax=axes()).fan
+    np.testing.assert_allclose(past.observed, table["a"][-13:-5])  # three before, and what happened
+
+
+def test_a_run_takes_files_and_tables(fitted, run_directory, table, tmp_path):
+    expected = ForecastDisplay.from_estimator(fitted, table[200:], ax=axes()).fan
+    table[200:].to_csv(tmp_path / "new.csv")
+    for data in (table[200:], tmp_path / "new.csv", [str(tmp_path / "new.csv")]):
+        fan = ForecastDisplay.from_run(run_directory, data, ax=axes()).fan
+        np.testing.assert_allclose(fan.quantiles, expected.quantiles, rtol=1e-6)
+    with pytest.raises(InputError, match="this run stores no forecasts; pass data, a table in the format of the train"):
+        ForecastDisplay.from_run(run_directory)
+
+
+def test_wrong_names_are_said(fitted, table):
+    for options, message in (
+        ({"node": "A"}, "node must be one of the run's 3, got 'A'"),
+        ({"variable": "x"}, "variable must be one of the run's 1, got 'x'; pass for example 'value'"),
+        ({"series": "s"}, "series must be left out where there is one series, got 's'"),
+        ({"origin": "2026-01-02"}, "origin requires steps; pass for example steps=24"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ForecastDisplay.from_estimator(fitted, table, **options)
+
+
+def test_a_series_is_chosen_by_its_name(fitted, table):
+    both = pd.concat({"north": table[:40], "south": table[40:90]}, names=["series", "time"])
+    fan = ForecastDisplay.from_estimator(fitted, both, series="south", ax=axes()).fan
+    assert (fan.title, len(fan.times)) == ("a, series south", 50)
+    with pytest.raises(InputError, match="series must be one of the run's 2, got 'nowhere'"):
+        ForecastDisplay.from_estimator(fitted, both, series="nowhere")
+
+
+def test_pairs_are_sorted_by_their_median():
+    x, y = random_pairs(60)
+    model = regressor().fit(x, y)
+    display = ForecastDisplay.from_estimator(model, x, y, node="1", ax=axes())
+    observed, median = display.ax_.lines
+    assert (np.diff(median.get_ydata()) >= 0).all()
+    np.testing.assert_allclose(np.sort(observed.get_ydata()), np.sort(y[:, 1]))
+    assert display.ax_.get_xlabel() == "pairs, by the median of their forecast"
+    with pytest.raises(InputError, match="steps requires a run of a series"):
+        ForecastDisplay.from_estimator(model, x, y, steps=3)
