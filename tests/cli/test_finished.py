@@ -53,7 +53,7 @@ def test_the_default_file_is_among_the_figures_of_the_run_and_is_replaced(run, c
         (["plot", "RUN", "graph", "--node", "a"], "--node belongs to forecast, got it with graph; leave it out"),
         (["plot", "RUN", "graph", "--data", "a"], "--data belongs to forecast and calibration, got it with graph"),
         (["plot", "RUN", "matrix", "--values", "x"], "values must be a column that the run has, exists, probability"),
-        (["plot", "RUN", "forecast"], "this run stores no forecasts; pass data"),
+        (["plot", "RUN", "forecast"], "no forecasts were kept of this fit; pass data"),
         (["plot", "RUN", "forecast", "--steps", "0"], "must be an integer of at least 1, got '0'"),
         (["plot", "RUN", "graph", "--outt", "x"], "unknown option '--outt'; did you mean '--out'?"),
         (["compare", "RUN"], "Missing"),

@@ -1,11 +1,15 @@
 """Fan charts: forecasts of a table or of pairs, of an estimator or of a run directory."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from made_runs import make_run, write_directory
 from tacit import ForecastDisplay, InputError
+from tacit.pipeline import kept_fan
 from tiny_fits import random_pairs, regressor
 
 
@@ -54,8 +58,27 @@ def test_a_run_takes_files_and_tables(fitted, run_directory, table, tmp_path):
     for data in (table[200:], tmp_path / "new.csv", [str(tmp_path / "new.csv")]):
         fan = ForecastDisplay.from_run(run_directory, data, ax=axes()).fan
         np.testing.assert_allclose(fan.quantiles, expected.quantiles, rtol=1e-6)
-    with pytest.raises(InputError, match="this run stores no forecasts; pass data, a table in the format of the train"):
-        ForecastDisplay.from_run(run_directory)
+
+
+def test_forecasts_that_a_run_keeps_need_no_data(tmp_path):
+    rng = np.random.default_rng(0)
+    numbers = np.concatenate([np.sort(rng.normal(size=(4, 2, 1, 7)), -1), rng.normal(size=(4, 2, 1, 1))], -1)
+    rows, series = [f"2026-01-01T0{hour}:00:00" for hour in (0, 1, 0, 1)], ["x", "x", "y", "y"]
+    kept = SimpleNamespace(
+        row_name="time", rows=rows, series=series, nodes=[0, 2], variables=["level"], numbers=numbers
+    )
+    fan = kept_fan(kept, ["a", "b", "c"], node="c", series="y")
+    np.testing.assert_array_equal(fan.quantiles, numbers[2:, 1, 0, :7])
+    np.testing.assert_array_equal(fan.observed, numbers[2:, 1, 0, 7])
+    assert fan.times[1] - fan.times[0] == np.timedelta64(1, "h")
+    assert (fan.title, fan.has_times) == ("c, series y", True)
+    ForecastDisplay(fan).plot(axes())
+    with pytest.raises(InputError, match="node must be one of the run's 2, got 'b'"):
+        kept_fan(kept, ["a", "b", "c"], node="b")
+    with pytest.raises(InputError, match="steps requires data, which a run does not keep; pass data"):
+        kept_fan(kept, ["a", "b", "c"], steps=3)
+    with pytest.raises(InputError, match="no forecasts were kept of this fit; pass data, a table in the format of the"):
+        ForecastDisplay.from_run(write_directory(make_run(3), tmp_path / "run"))
 
 
 def test_wrong_names_are_said(fitted, table):

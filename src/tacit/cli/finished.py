@@ -27,7 +27,7 @@ class Picture(StrEnum):
 
 KIND = "Which plot."
 OUT = "New .png, .svg or .pdf file. [default: NAME.png in the run's folder figures]"
-DATA = "Data in the format of the training data: forecast requires it; calibration uses it instead of the test part."
+DATA = "forecast, calibration: data in the format of the training data. [default: the test part]"
 VALUES = "matrix: exists, probability, std_error, effect or lag. [default: exists]"
 OPTIONS = {  # which of the options belong to which plot
     "node": ("forecast",),

@@ -4,7 +4,7 @@ from tacit.pipeline.assessment import MOST_TESTED
 from tacit.pipeline.class_forecasts import ClassForecasts
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.edges import Edges
-from tacit.pipeline.fan import FAN_LEVELS, Fan, fan_of
+from tacit.pipeline.fan import Fan, fan_of, kept_fan
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.inference import (
@@ -35,7 +35,6 @@ from tacit.pipeline.sources import Source, read_source, read_sources, read_table
 from tacit.pipeline.template import write_template
 
 __all__ = [
-    "FAN_LEVELS",
     "MOST_TESTED",
     "ClassForecasts",
     "Dataset",
@@ -57,6 +56,7 @@ __all__ = [
     "fan_of",
     "forecast_table",
     "goodness_on",
+    "kept_fan",
     "learn",
     "new_pairs",
     "path_class_probabilities",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -85,6 +85,50 @@ def fan_of(
     times = origins.times[one]
     observed_times = np.concatenate([new.times[seen], times])
     return Fan(*names, *place, times, paths[one, :, number, channel], observed_times, np.append(known[seen], actual))
+
+
+class KeptForecasts(Protocol):
+    """Forecasts of the end of the test part that a run keeps: quantiles at ``FAN_LEVELS``, and what was observed."""
+
+    row_name: str
+    rows: list[str]
+    series: list[str]
+    nodes: list[int]
+    variables: list[str]
+    numbers: Float[np.ndarray, "row node variable column"]
+
+
+def kept_fan(
+    kept: KeptForecasts,
+    node_names: Sequence[str],
+    *,
+    node: str | None = None,
+    variable: str | None = None,
+    series: str | None = None,
+    last: int = SHOWN,
+    **further: Any,
+) -> Fan:
+    """Return the last forecasts that a run keeps; others, such as paths of several ``steps``, require data."""
+    for name in further:
+        raise InputError(f"{name} requires data, which a run does not keep; pass data, or leave {name} out")
+    require_int("last", last)
+    names = [node_names[place] for place in kept.nodes]
+    number, channel = _chosen("node", node, names), _chosen("variable", variable, kept.variables)
+    rows, chosen = np.arange(len(kept.rows)), None
+    if kept.series:
+        labels = list(dict.fromkeys(kept.series))
+        chosen = labels[_chosen("series", series, labels)]
+        rows = np.flatnonzero(np.array(kept.series) == chosen)
+    else:
+        require(series is None, f"series must be left out where there is one series, got {series!r}")
+    rows = rows[-last:]
+    texts = [kept.rows[row] for row in rows]
+    times = np.array(texts, dtype="datetime64[s]" if texts and "T" in texts[0] else float)
+    numbers = kept.numbers[rows, number, channel]
+    levels = len(FAN_LEVELS)
+    place = kept.row_name, kept.row_name == "time"
+    named = names[number], kept.variables[channel], chosen
+    return Fan(*named, *place, times, numbers[:, :levels], times, numbers[:, levels])
 
 
 def _chosen(what: str, name: str | None, names: Sequence[str]) -> int:

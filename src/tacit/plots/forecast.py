@@ -7,21 +7,22 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from tacit.errors import InputError
-from tacit.pipeline import Fan, fan_of
+from tacit.pipeline import Fan, fan_of, kept_fan
 from tacit.plots.display import Display, Estimator, RunPath, require_estimator, stored_run
 from tacit.plots.new_data import fitted_and_source
+from tacit.records import Run
 from tacit.report import FORECAST_COLOUR
 
 F = TypeVar("F", bound="ForecastDisplay")
 PALE = {0.95: 0.18, 0.8: 0.30, 0.5: 0.45}  # level of an interval -> opacity
 NO_DATA = (
-    "this run stores no forecasts; pass data, a table in the format of the training data: from_run(RUN, data=...), "
-    "or tacit plot RUN forecast --data FILE"
+    "no forecasts were kept of this fit; pass data, a table in the format of the training data: "
+    "from_run(RUN, data=...), or tacit plot RUN forecast --data FILE"
 )
 
 
 class ForecastDisplay(Display):
-    """The fan chart of one node.
+    """The fan chart of one node, for new data or for the end of the test part, of which a run keeps the forecasts.
 
     Each forecast uses the rows before it. With ``steps`` the chart is one path of so many steps after the end of the
     table, or after the row at the time ``origin``. Pairs have no order: they are sorted by the median.
@@ -39,25 +40,26 @@ class ForecastDisplay(Display):
     def from_estimator(
         cls: type[F],
         estimator: Estimator,
-        X: Any,  # noqa: N803
+        X: Any = None,  # noqa: N803
         y: Any = None,
         *,
         ax: Axes | None = None,
         **options: Any,
     ) -> F:
-        """Draw the forecasts of a table, or of pairs ``X`` and ``y``.
+        """Draw the forecasts of a table, or of pairs ``X`` and ``y``; None: those that were kept of the test part.
 
         ``options`` are ``node``, ``variable``, ``series``, ``last``, ``steps`` and ``origin``.
         """
         own = require_estimator(estimator)
+        if X is None:
+            return cls(_kept(own.run_, options)).plot(ax)
         return cls(fan_of(own._with_predictor(), own._source(X, y, reset=False), **options)).plot(ax)
 
     @classmethod
     def made(cls: type[F], run: RunPath, data: Any = None, y: Any = None, **options: Any) -> F:
         """Return the display of a run directory; it is not drawn yet."""
-        stored_run(run)
         if data is None:
-            raise InputError(NO_DATA)
+            return cls(_kept(stored_run(run), options))
         return cls(fan_of(*fitted_and_source(run, data, y), **options))
 
     @classmethod
@@ -65,6 +67,8 @@ class ForecastDisplay(Display):
         cls: type[F], run: RunPath, data: Any = None, y: Any = None, *, ax: Axes | None = None, **options: Any
     ) -> F:
         """Draw the forecasts of a run directory for ``data``: a file, several, a table, or x and ``y`` of pairs.
+
+        Without ``data`` the chart shows the forecasts that the run keeps.
 
         ``options`` are those of :meth:`from_estimator`.
         """
@@ -99,3 +103,11 @@ class ForecastDisplay(Display):
             locator = AutoDateLocator()
             ax.xaxis.set_major_locator(locator)
             ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def _kept(run: Run, options: dict[str, Any]) -> Fan:
+    """Return the forecasts that a run keeps; an error where it keeps none."""
+    kept = getattr(run, "forecasts", None)
+    if kept is None:
+        raise InputError(NO_DATA)
+    return kept_fan(kept, run.record.node_names, **options)
