@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from tacit.errors import InputError
@@ -14,7 +15,7 @@ from tacit.records import Run
 from tacit.report import FORECAST_COLOUR
 
 F = TypeVar("F", bound="ForecastDisplay")
-PALE = {0.95: 0.18, 0.8: 0.30, 0.5: 0.45}  # level of an interval -> opacity
+SHARES = {0.95: 0.2, 0.8: 0.4, 0.5: 0.65}  # level of an interval -> share of the colour, the rest is white
 NO_DATA = (
     "no forecasts were kept of this fit; pass data, a table in the format of the training data: "
     "from_run(RUN, data=...), or tacit plot RUN forecast --data FILE"
@@ -89,10 +90,10 @@ class ForecastDisplay(Display):
         style: dict[str, Any] = {"ls": "-", "lw": 0.6} if fan.has_times else {"ls": "none"}
         ax.plot(observed_x, observed, color="black", marker="o", markersize=2.2, zorder=3, label="observed", **style)
         ax.plot(x, fan.quantile(0.5)[order], color=FORECAST_COLOUR, lw=1.4, zorder=2.5, label="median")
-        for level, opacity in PALE.items():
+        for level, share in SHARES.items():
             low, high = (fan.quantile(0.5 + side * level / 2)[order] for side in (-1, 1))
-            paint: dict[str, Any] = {"color": FORECAST_COLOUR, "alpha": opacity, "linewidth": 0}
-            ax.fill_between(x, low, high, label=f"{level:.0%} interval", **paint)
+            colour = share * np.array(to_rgb(FORECAST_COLOUR)) + 1 - share
+            ax.fill_between(x, low, high, color=colour, linewidth=0, label=f"{level:.0%} interval")
         ax.set_title(fan.title, parse_math=False)
         ax.set_xlabel(fan.row_name if fan.has_times else "pairs, by the median of their forecast")
         ax.set_ylabel("" if fan.variable == "value" else fan.variable, parse_math=False)

@@ -30,7 +30,7 @@ PLAIN_NODE = "#444444"  # where edges have the colour of their sign
 UNLINKED_NODE = "#b8bcc2"  # without a drawn edge
 ACTING_COLOURS = "viridis_r"  # an edge that always acts is darkest
 WIDTH, LOWEST, HIGHEST = 6.4, 2.4, 5.6  # of the figure, in inches
-FEW_NODES = 60  # up to here nodes and arrows have their full size
+FEW_NODES, FEW_EDGES = 60, 60  # up to here nodes, lines and arrows have their full size
 
 
 def draw_network(
@@ -165,6 +165,7 @@ def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float, *, 
         acts = np.where(edges.undirected & np.isnan(edges.probability), 0.5, acts)
     colours = _edge_colours(edges, acts, colour_by)
     colours[:, 3] = np.minimum(1.0, 0.3 + 0.65 * edges.decides)
+    size *= min(1.0, (FEW_EDGES / len(edges)) ** 0.5)
     widths = (0.3 + 2.2 * acts) * (0.4 + 0.6 * size)
     axes.add_collection(LineCollection(list(lines), colors=colours, linewidths=widths, capstyle="round"))
     arrows = np.full(len(edges), directed) if edges.undirected is None else ~edges.undirected
