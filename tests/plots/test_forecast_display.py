@@ -30,7 +30,7 @@ def test_the_chart_has_the_forecasts_of_the_estimator(fitted, table):
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
         "observed", "median", "95% interval", "80% interval", "50% interval",
     ]  # fmt: skip
-    assert display.ax_.get_title() == "b"
+    assert display.ax_.get_title("right") == "b"
 
 
 def test_only_the_last_forecasts_are_computed(fitted, table):

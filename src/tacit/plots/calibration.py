@@ -53,7 +53,11 @@ class CalibrationDisplay(RunDisplay):
             f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}; pass 'intervals'",
         )
         record = self.run.record
-        found = {"metrics": record.metrics, "by_node": record.by_node, "goodness": record.goodness} | dict(scores or {})
+        found: dict[str, Any] = {
+            "metrics": record.metrics,
+            "by_node": record.by_node,
+            "goodness": record.goodness,
+        } | dict(scores or {})
         self.bins = reliability_points(self.run) if self.kind == "edges" else None
         self.coverage = coverage_of(found["metrics"], found["by_node"]) if self.kind == "intervals" else []
         self.ranks = rank_shares(found["goodness"]) if self.kind == "ranks" else {}
@@ -61,7 +65,7 @@ class CalibrationDisplay(RunDisplay):
             raise InputError(REMEDIES[self.kind])
 
     @classmethod
-    def from_estimator(  # type: ignore[override]  # data comes first, as in scikit-learn
+    def from_estimator(
         cls: type[C],
         estimator: Estimator,
         X: Any = None,  # noqa: N803

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
 from tacit.errors import InputError, require
 from tacit.records import Run, read_run
@@ -26,7 +26,7 @@ class Display:
     """
 
     ax_: Axes
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     @property
     def figsize(self) -> tuple[float, float]:

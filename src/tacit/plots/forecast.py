@@ -94,16 +94,14 @@ class ForecastDisplay(Display):
             low, high = (fan.quantile(0.5 + side * level / 2)[order] for side in (-1, 1))
             colour = share * np.array(to_rgb(FORECAST_COLOUR)) + 1 - share
             ax.fill_between(x, low, high, color=colour, linewidth=0, label=f"{level:.0%} interval")
-        ax.set_title(fan.title, parse_math=False)
+        ax.set_title(fan.title, parse_math=False, loc="right")
         ax.set_xlabel(fan.row_name if fan.has_times else "pairs, by the median of their forecast")
         ax.set_ylabel("" if fan.variable == "value" else fan.variable, parse_math=False)
         ax.legend(frameon=False, fontsize=7, ncols=5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
-        ax.title.set_ha("right")
-        ax.title.set_x(1.0)
         if np.issubdtype(fan.times.dtype, np.datetime64):
-            locator = AutoDateLocator()
+            locator = AutoDateLocator()  # type: ignore[no-untyped-call]
             ax.xaxis.set_major_locator(locator)
-            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 def _kept(run: Run, options: dict[str, Any]) -> Fan:

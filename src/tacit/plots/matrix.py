@@ -82,7 +82,7 @@ class EdgeMatrixDisplay(RunDisplay):
         first = first.sort_values("decides", ascending=False, kind="stable")
         ends = first[["source", "target"]].to_numpy().ravel()
         _, place = np.unique(ends, return_index=True)
-        return np.sort(ends[np.sort(place)][:most])
+        return np.asarray(np.sort(ends[np.sort(place)][:most]))
 
     def _matrix(self) -> Float[np.ndarray, "target source"]:
         if self.values == "true":

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from tacit.errors import InputError, require
 from tacit.plots.display import RunDisplay
 from tacit.records import Run
-from tacit.report import curves, draw_curve
+from tacit.report import draw_curve, training_curves
 
 CLOSED_FORM = (
     "this fit has no training history: it was computed in closed form, without epochs; to train by gradients set an "
@@ -22,7 +22,7 @@ class TrainingDisplay(RunDisplay):
 
     def __init__(self, run: Run, *, metric: str = "validation_loss") -> None:
         super().__init__(run)
-        found = {curve.key: curve for curve in curves(run)}
+        found = {curve.key: curve for curve in training_curves(run)}
         if not found:
             raise InputError(CLOSED_FORM)
         require(metric in found, f"metric must be one of {', '.join(found)}, got {metric!r}; pass one of these")

@@ -12,7 +12,7 @@ from tacit.report.run import draw_run
 from tacit.report.saving import figure_files
 from tacit.report.shared import FORECAST_COLOUR, PROBABILITY_COLOURS
 from tacit.report.summary import summary_html
-from tacit.report.training import curves, draw_curve
+from tacit.report.training import draw_curve, training_curves
 from tacit.report.trust import coverage_on, rank_shares, ranks_on, reliability_on, reliability_points
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "TITLES",
     "bands",
     "coverage_on",
-    "curves",
     "draw_curve",
     "draw_demo",
     "draw_figures",
@@ -45,5 +44,6 @@ __all__ = [
     "shown_edges",
     "strongest_edges",
     "summary_html",
+    "training_curves",
     "write_page",
 ]

@@ -17,7 +17,7 @@ from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
 from tacit.report.situations import packed_situations, situation_tables, varying_rows
 from tacit.report.strongest import strongest_edges
 from tacit.report.target_words import further_scores, scores_explained, targets_said
-from tacit.report.training import curves
+from tacit.report.training import training_curves
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
 from tacit.report.words import answer, edge_error, verdict
 
@@ -53,7 +53,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "threshold": start_threshold(columns),
         "unidentifiable": columns.identifiable is not None and not bool((columns.between == columns.drawable).all()),
         "loops": not bool(embedded.between.all()),
-        "curves": [title for _, title, *_ in curves(run)],
+        "curves": [title for _, title, *_ in training_curves(run)],
         "has": {
             "reliability": reliability_points(run) is not None,
             "ranks": bool(rank_shares(run.record.goodness)),
@@ -182,7 +182,7 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
         },
         "curves": [
             {"title": title, "epochs": epochs, "lines": lines, "optimal": optimal, "best": run.record.best_replica}
-            for _, title, epochs, lines, optimal in curves(run)
+            for _, title, epochs, lines, optimal in training_curves(run)
         ],
         "reliability": None if points is None else dict(zip(("learned", "true", "count"), points, strict=True)),
         "ranks": [{"name": name, "shares": values} for name, values in shares.items()],

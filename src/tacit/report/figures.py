@@ -17,7 +17,7 @@ from tacit.report.places import Places
 from tacit.report.saving import figure_files
 from tacit.report.shared import ERROR_COLOURS, PROBABILITY_COLOURS, panel_titles
 from tacit.report.situation_figure import draw_situations
-from tacit.report.training import curves, draw_curve
+from tacit.report.training import draw_curve, training_curves
 from tacit.report.trust import draw_ranks, draw_reliability
 
 HEIGHT = 3.0  # inches
@@ -74,7 +74,7 @@ def _matrices(run: Run) -> Figure:
 
 
 def _losses(run: Run) -> Figure | None:
-    shown = curves(run)
+    shown = training_curves(run)
     if not shown:  # fitted in closed form
         return None
     figure, row = _side_by_side(len(shown), 4.2)

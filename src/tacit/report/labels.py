@@ -28,7 +28,7 @@ def draw_labels(axes: Axes, places: Places, names: Sequence[str], weight: Float[
     """
     axes.autoscale_view()
     axes.apply_aspect()
-    unit = axes.get_figure(root=True).dpi / 72
+    unit = axes.figure.dpi / 72
     at = axes.transData.transform(np.stack([places.x, places.y], axis=1))
     texts = [short(names[node], LONGEST_NAME) for node in places.node]
     preferred, all_named = label_sides(places), len(places.node) <= LABELLED_UP_TO

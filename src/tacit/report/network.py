@@ -125,7 +125,7 @@ def draw_graph(
         axes.legend(handles=handles, frameon=False, fontsize=7, loc="best")
     elif colour_by == "acts" and len(edges):
         shown = ScalarMappable(Normalize(0, 1), ACTING_COLOURS)
-        bar = axes.get_figure().colorbar(shown, ax=axes, shrink=0.6)
+        bar = axes.figure.colorbar(shown, ax=axes, shrink=0.6)
         bar.set_label("acts")
     if numbers and len(edges):
         _write_numbers(axes, edges, places)

@@ -25,6 +25,7 @@ def summary_html(run: Run, name: str, is_series: bool, page: Path | None = None)
         name=name,
         nodes=len(record.node_names),
         kind="series" if is_series else "pairs",
+        window=record.preparation.get("windows", {}).get("window"),
         title=record.title,
         answer=record.answer,
         verdict=verdict(run)[1],

@@ -1,6 +1,6 @@
 """Losses and errors during training: a line for each replica, the kept one in colour."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ class Curve(NamedTuple):
     optimal: float | None
 
 
-def curves(run: Run) -> list[Curve]:
+def training_curves(run: Run) -> list[Curve]:
     """Return the curves of a run; none where it was fitted in closed form."""
     epochs = [line["epoch"] for line in run.history]
     found = []
@@ -41,7 +41,9 @@ def draw_curve(axes: Axes, curve: Curve, best: int) -> None:
     for replica, line in enumerate(curve.lines):
         kept = replica == best
         values = [np.nan if value is None else value for value in line]
-        style = {"color": BLUE, "lw": 1.8, "zorder": 3} if kept else {"color": "0.7", "lw": 0.8, "zorder": 2}
+        style: dict[str, Any] = (
+            {"color": BLUE, "lw": 1.8, "zorder": 3} if kept else {"color": "0.7", "lw": 0.8, "zorder": 2}
+        )
         axes.plot(curve.epochs, values, marker=".", markersize=3, **style)  # a replica may have one epoch only
     if curve.optimal is not None:
         axes.axhline(curve.optimal, color=VERMILION, ls="--", lw=1, label=LABELS["training"]["optimal"])

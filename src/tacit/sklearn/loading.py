@@ -26,7 +26,9 @@ def load(path: str | os.PathLike[str], **objects: Any) -> LatentGraphForecaster 
     set: those that have no stored form, such as a predictor of one's own, or ``verbose``.
     """
     if Path(path).is_dir():
-        return _from_run(Path(path)).set_params(**objects)
+        estimator = _from_run(Path(path))
+        estimator.set_params(**objects)
+        return estimator
     forecaster = Stored.read(Path(path)).text.get("estimator") == LatentGraphForecaster.__name__
     kind: type[LatentGraphForecaster] | type[LatentGraphRegressor] = (
         LatentGraphForecaster if forecaster else LatentGraphRegressor
