@@ -77,8 +77,9 @@ def test_two_runs_are_compared(run, tmp_path, capsys):
     assert call("compare", run, other) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("10 edges are listed by both")
-    assert lines[3].split() == ["edge", "listed", "exists", "1", "2", "acts", "1", "2", "difference", "SE"]
-    assert lines[4].split()[5] == "both"
+    head = lines.index("edges:") + 1
+    assert lines[head].split() == ["edge", "listed", "exists", "1", "2", "acts", "1", "2", "difference", "SE"]
+    assert lines[head + 1].split()[5] == "both"
     assert any(line.split() == ["MAE", "0.1", "0.1", "+0"] for line in lines)
     assert call("compare", run, other, "--json") == 0
     printed = json.loads(capsys.readouterr().out)

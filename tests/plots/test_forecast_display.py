@@ -84,7 +84,7 @@ def test_forecasts_that_a_run_keeps_need_no_data(tmp_path):
 def test_wrong_names_are_said(fitted, table):
     for options, message in (
         ({"node": "A"}, "node must be one of the run's 3, got 'A'"),
-        ({"variable": "x"}, "variable must be one of the run's 1, got 'x'; pass for example 'value'"),
+        ({"variable": "x"}, "variable must be one of the run's 1, got 'x'; known are value"),
         ({"series": "s"}, "series must be left out where there is one series, got 's'"),
         ({"origin": "2026-01-02"}, "origin requires steps; pass for example steps=24"),
     ):

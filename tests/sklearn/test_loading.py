@@ -63,12 +63,8 @@ def test_what_is_no_run_of_a_fit_is_said(tmp_path):
 
 
 def test_findings_over_a_table_of_candidates_have_its_shape_again():
-    candidates = CandidateEdges(
-        3,
-        torch.tensor([0, 1, 2]),
-        torch.tensor([[1, 2], [0, 0], [0, 1]]),
-        torch.tensor([[1, 1], [1, 0], [1, 1]]).bool(),
-    )
+    candidates = CandidateEdges.from_edges(torch.tensor([1, 2, 0, 0, 1]), torch.tensor([0, 0, 1, 2, 2]), 3)
+    assert candidates.used.tolist() == [[True, True], [True, False], [True, True]]
     exists = torch.tensor([[0.9, 0.01], [0.5, torch.nan], [0.3, 0.2]], dtype=torch.float64)
     varies = torch.tensor([[2, 1], [0, 0], [1, 0]], dtype=torch.uint8)
     given = EdgeFindings(exists=exists, varies=varies)

@@ -136,8 +136,9 @@ def _chosen(what: str, name: str | None, names: Sequence[str]) -> int:
     if name is None:
         return 0
     if name not in names:
-        near = did_you_mean(str(name), list(names)) or f"; pass for example {names[0]!r}"
-        raise InputError(f"{what} must be one of the run's {len(names):,}, got {name!r}{near}")
+        raise InputError(
+            f"{what} must be one of the run's {len(names):,}, got {name!r}{did_you_mean(str(name), names)}"
+        )
     return list(names).index(name)
 
 
