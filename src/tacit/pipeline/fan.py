@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -87,6 +87,7 @@ def fan_of(
     return Fan(*names, *place, times, paths[one, :, number, channel], observed_times, np.append(known[seen], actual))
 
 
+@runtime_checkable
 class KeptForecasts(Protocol):
     """Forecasts of the end of the test part that a run keeps: quantiles at ``FAN_LEVELS``, and what was observed."""
 

@@ -86,7 +86,7 @@ class EdgeMatrixDisplay(RunDisplay):
 
     def _matrix(self) -> Float[np.ndarray, "target source"]:
         if self.values == "true":
-            return np.array(self.run.record.true_edge_probs, dtype=float)[np.ix_(self.nodes, self.nodes)]
+            return np.asarray(np.array(self.run.record.true_edge_probs)[np.ix_(self.nodes, self.nodes)], dtype=float)
         row = np.full(len(self.run.record.node_names), -1)
         row[self.nodes] = np.arange(len(self.nodes))
         edges = self.run.edges
