@@ -15,7 +15,7 @@ VALUES = {
     "std_error": "standard error of acts",
     "low": "lower end of the 95% interval of acts",
     "high": "upper end of the 95% interval of acts",
-    "effect": "effect, in deviations of the target per deviation",
+    "effect": "effect, in standard deviations",
     "lag": "lag of the largest effect, in steps",
     "bagged": "mean of acts over the resamples",
     "within_step": "probability that the edge acts within a step",

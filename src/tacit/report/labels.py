@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
 from tacit.report.places import Places, label_sides
-from tacit.report.shared import LABELLED_UP_TO
-from tacit.report.words import short
+from tacit.report.shared import LABELLED_UP_TO, short
 
 SIZE, LETTER, LINE = 7.0, 0.6, 1.25  # points; width of a letter and height of a line, in sizes
 GAP = 4.0  # points between a node and its name

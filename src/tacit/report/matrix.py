@@ -7,8 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from tacit.report.shared import LABELS, PROBABILITY_COLOURS
-from tacit.report.words import short
+from tacit.report.shared import LABELS, PROBABILITY_COLOURS, short
 
 MOST_TICKS = 40  # names along a side; of more nodes every second, third, ... is named
 LONGEST_NAME = 18  # letters

@@ -93,6 +93,15 @@ def panel_titles(*, has_evidence: bool) -> dict[str, str]:
     return {"exists": "exists", "probability": learned, **truth}
 
 
+def short(text: str, length: int) -> str:
+    """Return a text of at most so many letters.
+
+    >>> short("a long name", 7)
+    'a long…'
+    """
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def css_variables() -> str:
     """Return the colours as CSS variables for light and dark mode and for paper."""
 

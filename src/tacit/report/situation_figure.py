@@ -5,9 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tacit.records import Run
-from tacit.report.shared import BLUE
+from tacit.report.shared import BLUE, short
 from tacit.report.situations import SituationTable, most_varying, situation_tables
-from tacit.report.words import short
 
 MOST_PANELS, ACROSS = 6, 3
 WIDTH, HEIGHT = 2.9, 2.4  # of a panel, in inches

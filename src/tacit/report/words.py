@@ -108,14 +108,5 @@ def isolated(name: str) -> str:
     return f"\u2068{name}\u2069" if turns else name
 
 
-def short(text: str, length: int) -> str:
-    """Return a text of at most so many letters.
-
-    >>> short("a long name", 7)
-    'a long…'
-    """
-    return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
 def _have(count: int) -> str:
     return f"{count:,} {'has' if count == 1 else 'have'}"
