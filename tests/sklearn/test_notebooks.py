@@ -72,7 +72,8 @@ def test_names_are_escaped_and_nothing_is_loaded_or_run(tmp_path):
     run = make_run(3, names=[NASTY, '"><img src=x onerror=alert(1)>', "c"], evidence=True, title=NASTY)
     run = run.model_copy(update={"record": run.record.model_copy(update={"answer": [f"{NASTY} -> c"]})})
     shown = Tags(summary_html(run, "LatentGraphForecaster", True, tmp_path / "<b>.html"))
-    assert set(shown.found) == {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td", "a"}
+    tags = {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "a"}
+    assert set(shown.found) == tags
     assert {name for name, _ in shown.attributes} == {"class", "style", "scope", "href"}
     assert all(value.startswith("file:") for name, value in shown.attributes if name == "href")
     assert NASTY in " ".join(shown.words)

@@ -7,7 +7,7 @@ from jinja2 import Environment, PackageLoader
 from tacit.records import Run
 from tacit.report.edge_columns import edge_columns, is_symmetric
 from tacit.report.strongest import strongest_edges
-from tacit.report.words import isolated, verdict
+from tacit.report.words import verdict
 
 MOST_ROWS = 10
 COLUMNS = ("exists", "probability", "std_error", "effect", "lag")
@@ -29,15 +29,7 @@ def summary_html(run: Run, name: str, is_series: bool, page: Path | None = None)
         title=record.title,
         answer=record.answer,
         verdict=verdict(run)[1],
-        rows=[
-            row
-            | {
-                "source": isolated(row["source"]),
-                "target": isolated(row["target"]),
-                "arrow": "—" if is_symmetric(run) or row["undirected"] else "→",
-            }
-            for row in shown
-        ],
+        rows=[row | {"arrow": "—" if is_symmetric(run) or row["undirected"] else "→"} for row in shown],
         known={name: any(row[name] is not None for row in shown) for name in COLUMNS},
         listed=int(listed.sum()),
         decided=columns.exists is not None,
