@@ -21,7 +21,8 @@ torch.set_num_threads(1)  # the tensors are tiny: threads would only wait for ea
 
 # Tests in these folders, and in tests/ itself, run the command, whole fits, pages or documents, as a user does: without
 # checks of shapes, which would cost more than the tests. Tests in all other folders are unit tests and have them.
-END_TO_END = {"tests", "tacit", "cli", "docs", "experiments", "fuzz", "pipeline", "records", "report", "sklearn"}
+END_TO_END = {"tests", "tacit", "cli", "docs", "experiments", "fuzz", "pipeline", "plots", "records", "report"}
+END_TO_END |= {"sklearn"}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -32,7 +32,8 @@ MARK = re.compile(r"^<!-- (slow|tested in (?P<test>tests/\S+\.py)) -->$")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 COMMANDS = ("tacit", "make", "cat", "head", "ls", "echo")
 COMMAND_LINE = re.compile(
-    r"^\s*(?:\$ )?(?:tacit (?:demo|fit|predict|evaluate|reproduce|report)|make|pip|python|torchrun|dask|git) \S"
+    r"^\s*(?:\$ )?(?:tacit (?:demo|fit|predict|evaluate|plot|compare|reproduce|report)|make|pip|python|torchrun|dask"
+    r"|git) \S"
 )
 
 

@@ -4,6 +4,7 @@ from .assessment.fit_tests import goodness_of_fit as goodness_of_fit
 from .assessment.identification import identify as identify
 from .assessment.uncertainty import bootstrap as bootstrap
 from .assessment.uncertainty import sandwich as sandwich
+from .comparison import compare as compare
 from .data import Pairs as Pairs
 from .errors import InputError as InputError
 from .errors import TrainingError as TrainingError
@@ -21,6 +22,11 @@ from .losses import ExpectedError as ExpectedError
 from .losses import NodewiseExpectedError as NodewiseExpectedError
 from .losses import PointMSE as PointMSE
 from .observation import GaussianNoise as GaussianNoise
+from .plots import CalibrationDisplay as CalibrationDisplay
+from .plots import EdgeMatrixDisplay as EdgeMatrixDisplay
+from .plots import ForecastDisplay as ForecastDisplay
+from .plots import GraphDisplay as GraphDisplay
+from .plots import TrainingDisplay as TrainingDisplay
 from .predictors import GraphFilter as GraphFilter
 from .predictors import GraphNetwork as GraphNetwork
 from .predictors import HopPredictor as HopPredictor

@@ -1,8 +1,9 @@
-"""Progress display: a bar on a terminal, otherwise a line every ten seconds."""
+"""Progress display: a bar on a terminal, one line in a notebook, otherwise a line every ten seconds."""
 
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -10,17 +11,20 @@ from tacit.errors import one_line
 
 SHOWN_SECONDS = 0.05  # shorter stages are not shown
 INTERVAL = 10.0  # seconds between lines without a terminal
+NOTEBOOK_DELAY, NOTEBOOK_INTERVAL = 2.0, 0.5  # seconds until a notebook shows a job, and between two updates
 
 
 class Display:
     """Show stages and training progress on standard error, until the ``with`` block ends.
 
+    In a notebook, one line is shown after two seconds and updated in place; its last text is the total time.
     Without a terminal, the first stage is shown at once and then one line every ten seconds; other stages are skipped.
     """
 
     def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet or sys.stderr is None
-        self.interactive = not self.quiet and sys.stderr.isatty()
+        self._update = None if quiet else notebook_line()
+        self.quiet = quiet or (sys.stderr is None and self._update is None)
+        self.interactive = not self.quiet and self._update is None and sys.stderr.isatty()
         self._text, self._start, self._last = "", time.monotonic(), ""
         self._stop, self._due = threading.Event(), self._start
         self.seconds = 0.0  # total time, set at the end
@@ -33,7 +37,9 @@ class Display:
     def __enter__(self) -> "Display":
         if self.quiet:
             return self
-        if self.interactive:
+        if self._update is not None:
+            self._due = self._start + NOTEBOOK_DELAY
+        elif self.interactive:
             self._bar = _terminal_bar()
             self._bar.start()
         else:
@@ -46,6 +52,8 @@ class Display:
     ) -> None:
         self._stop.set()
         self.seconds = time.monotonic() - self._start
+        if self._update is not None and self._last:  # it was shown
+            self._update(f"{'done' if kind is None else 'stopped'} after {self.seconds:.1f} s")
         if self._thread is not None:
             self._thread.join()
         if self._bar is not None:
@@ -58,8 +66,15 @@ class Display:
             if self._task is not None:
                 self._bar.update(self._task, visible=False)
             self._task = self._bar.add_task(text, total=None, detail="")
+        elif self._update is not None:
+            self._refresh()
         elif not self._last:
             self._print(text)
+
+    @property
+    def shows_lines(self) -> bool:
+        """Does :meth:`say` show its line?"""
+        return not self.quiet and self._update is None
 
     def finished(self, name: str, seconds: float) -> None:
         """Show the time that a stage took, on a terminal."""
@@ -70,7 +85,7 @@ class Display:
         """Show a line at once."""
         if self._bar is not None:
             self._above(line)
-        else:
+        elif self._update is None:
             self._print(line)
 
     def step(self, progress: Any) -> None:
@@ -92,6 +107,8 @@ class Display:
             elapsed = time.monotonic() - self._stage_start
             left = elapsed / done * (progress.steps - progress.step)
             self._text = f"{name}: training, {detail}, {left:.0f} s left"
+            if self._update is not None:
+                self._refresh()
 
     def _speak(self) -> None:
         while not self._stop.wait(max(self._due - time.monotonic(), 0.01)):
@@ -101,6 +118,13 @@ class Display:
         """Show the stage once more, if a line is due."""
         if time.monotonic() >= self._due:
             self._print(self._text)
+
+    def _refresh(self) -> None:
+        """Update the line of a notebook, if that is due."""
+        now = time.monotonic()
+        if self._update is not None and now >= self._due:
+            self._due, self._last = now + NOTEBOOK_INTERVAL, self._text
+            self._update(f"{now - self._start:.0f} s  {one_line(self._text)}")
 
     def _above(self, line: str) -> None:
         self._bar.console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
@@ -114,6 +138,29 @@ class Display:
             except (OSError, ValueError):  # standard error was closed: continue without output
                 self.quiet = True
             self._last = text
+
+
+def notebook_line() -> Callable[[str], None] | None:
+    """Return what shows a line in the running cell of a notebook, each over the one before; None outside of one.
+
+    IPython is used only where it is already loaded. The line is plain text: no widget has to be installed.
+    """
+    loaded = sys.modules.get("IPython")
+    shell = None if loaded is None else loaded.get_ipython()
+    if shell is None or not hasattr(shell, "kernel"):  # a shell on a terminal has none
+        return None
+    from IPython.display import display
+
+    handles: list[Any] = []
+
+    def update(text: str) -> None:
+        shown = {"text/plain": text}
+        if handles:
+            handles[0].update(shown, raw=True)
+        else:
+            handles.append(display(shown, raw=True, display_id=True))
+
+    return update
 
 
 def _terminal_bar() -> Any:

@@ -3,11 +3,13 @@
 import io
 import sys
 import threading
+import types
 
 import pytest
 
 from tacit import console
 from tacit.console import Display
+from tacit.training import Progress
 
 
 class Clock:
@@ -82,3 +84,70 @@ def test_a_terminal_shows_what_each_stage_took(monkeypatch):
     shown = terminal.getvalue()
     assert "evidence 1.5 s" in shown
     assert "from the evidence: 1 edge, a -> b 1.00" in shown
+
+
+class Notebook:
+    """A kernel of a notebook as far as the display sees it: what a cell shows, in the order of updates."""
+
+    def __init__(self, monkeypatch):
+        self.shown = []
+        kernel = types.SimpleNamespace(kernel=object())
+        module = types.ModuleType("IPython")
+        module.get_ipython = lambda: kernel
+        module.display = types.ModuleType("IPython.display")
+        module.display.display = self.display
+        monkeypatch.setitem(sys.modules, "IPython", module)
+        monkeypatch.setitem(sys.modules, "IPython.display", module.display)
+
+    def display(self, data, *, raw, display_id):
+        assert raw
+        assert display_id
+        self.shown.append(data["text/plain"])
+        return self
+
+    def update(self, data, *, raw):
+        assert raw
+        self.shown.append(data["text/plain"])
+
+
+def test_a_notebook_shows_one_line_that_is_updated_in_place(clock, capsys, monkeypatch):
+    notebook = Notebook(monkeypatch)
+    with Display(quiet=False) as display:
+        display.stage("evidence: which edges exist")
+        clock.now = 2.0
+        display.stage("fit: training")
+        for step in range(4):
+            clock.now += 0.3
+            display.step(Progress(0, 1, step, 3, 0.5))
+        display.say("a line")
+        clock.now = 4.0
+    assert notebook.shown == [
+        "2 s  fit: training",
+        "3 s  fit: training",
+        "3 s  fit: training, epoch 1/1 loss 0.5000, 0 s left",
+        "done after 4.0 s",
+    ]
+    assert not display.shows_lines
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_shows_nothing_of_a_short_job_and_says_that_one_was_stopped(clock, monkeypatch):
+    notebook = Notebook(monkeypatch)
+    with Display(quiet=False) as display:
+        display.stage("fit: training")
+        clock.now = 1.9
+    assert notebook.shown == []
+    display = Display(quiet=False)
+    display.__enter__()
+    clock.now = 5.0
+    display.stage("fit: training")
+    display.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert notebook.shown == ["3 s  fit: training", "stopped after 3.1 s"]
+
+
+def test_a_shell_on_a_terminal_is_no_notebook(monkeypatch):
+    Notebook(monkeypatch)
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: types.SimpleNamespace())
+    assert console.notebook_line() is None
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None)
+    assert console.notebook_line() is None

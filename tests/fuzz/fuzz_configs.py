@@ -196,7 +196,7 @@ def command_lines(draw: Any) -> Case:
         "--quiet", "--json", "--seed", "--out", "--device", "--config", "--set", "--resume", "--list", "--samples",
         "--window", "--edges", "--init", "--help", "--version", "--seeds", "--jobs", "--data", "--method",
     )  # fmt: skip
-    commands = ("fit", "predict", "evaluate", "report", "reproduce", "demo", "ft", "")
+    commands = ("fit", "predict", "evaluate", "plot", "compare", "report", "reproduce", "demo", "ft", "")
     command = draw(st.sampled_from(commands))
     known = st.sampled_from((*options, "t.csv", "c.toml", "folder", "missing.csv", "1", "-1", "0"))
     rest = draw(st.lists(st.one_of(known, known, odd_words), max_size=6))

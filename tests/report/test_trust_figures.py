@@ -51,7 +51,7 @@ def test_without_truth_or_ranks_nothing_is_drawn():
 
 def test_ranks_are_shares_over_what_is_expected():
     run = make_run(goodness=RANKS)
-    assert rank_shares(run) == {"a": [0.5, 1.5]}  # b was not tested
+    assert rank_shares(run.record.goodness) == {"a": [0.5, 1.5]}  # b was not tested
     (line,) = draw_ranks(run).axes[0].lines[1:]
     assert np.array(line.get_ydata()).tolist() == [0.5, 1.5, 1.5]
     assert run_content(run)["data"]["ranks"] == [{"name": "a", "shares": [0.5, 1.5]}]

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli import paper, runs
+from tacit.cli import finished, paper, runs
 from tacit.cli.help import GroupedCommand
 from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
@@ -54,6 +54,8 @@ app.command(cls=GroupedCommand, short_help="Learn the synthetic system of the pa
 app.command(cls=GroupedCommand, short_help="Learn the graph behind your data.")(runs.fit)
 app.command(cls=GroupedCommand, short_help="Forecast with a finished run.")(runs.predict)
 app.command(cls=GroupedCommand, short_help="Score and test a finished run.")(runs.evaluate)
+app.command(cls=GroupedCommand, short_help="Draw one plot of a finished run.")(finished.plot)
+app.command(cls=GroupedCommand, short_help="Compare two finished runs.")(finished.compare)
 app.command(cls=GroupedCommand, short_help="Reproduce a table or figure of the paper.")(paper.reproduce)
 
 

@@ -4,6 +4,7 @@ from tacit.pipeline.assessment import MOST_TESTED
 from tacit.pipeline.class_forecasts import ClassForecasts
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.edges import Edges
+from tacit.pipeline.fan import Fan, fan_of, kept_fan
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.inference import (
@@ -24,7 +25,7 @@ from tacit.pipeline.later_assessment import (
     require_constant,
     same_dataset,
 )
-from tacit.pipeline.new_file import csv_text, require_new_table, write_table
+from tacit.pipeline.new_file import csv_text, require_new_table, write_asked_for, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.path_forecasts import path_class_probabilities, path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
@@ -38,6 +39,7 @@ __all__ = [
     "ClassForecasts",
     "Dataset",
     "Edges",
+    "Fan",
     "FitJob",
     "Fitted",
     "Learned",
@@ -51,8 +53,10 @@ __all__ = [
     "class_probabilities",
     "csv_text",
     "evaluate",
+    "fan_of",
     "forecast_table",
     "goodness_on",
+    "kept_fan",
     "learn",
     "new_pairs",
     "path_class_probabilities",
@@ -72,6 +76,7 @@ __all__ = [
     "same_dataset",
     "samples",
     "settle_situations",
+    "write_asked_for",
     "write_table",
     "write_template",
 ]

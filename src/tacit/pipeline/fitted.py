@@ -1,7 +1,7 @@
 """The result of a fit: record, edges and model, in a run directory or in one file."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,9 @@ from tacit.records import (
     model_tensors,
     read_model,
     read_record,
+    read_run,
     run_of,
+    stored_findings,
     write_run,
 )
 from tacit.training import LatentGraphModel
@@ -92,7 +94,7 @@ class Fitted:
     @property
     def run(self) -> Run:
         """The run as read from a run directory; reports are drawn from it."""
-        return run_of(self.record, self.model, self.history, self.edges)
+        return run_of(self.record, self.graph, self.history, self.edges)
 
     def write(self, directory: Path) -> None:
         """Write the files of a run directory."""
@@ -121,6 +123,13 @@ class Fitted:
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise _damaged(directory, f"{MODEL}: {_line(error)}") from None
         return cls(record, EdgeFindings(), [], *parts, model, restored=True)
+
+    @classmethod
+    def read_all(cls, directory: Path, device: torch.device) -> "Fitted":
+        """Read a run directory with what it knows of its edges and of its training."""
+        fitted, run = cls.read(directory, device), read_run(directory)
+        candidates = fitted.graph.candidates
+        return replace(fitted, edges=stored_findings(run, candidates), history=run.history)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Return the values for JSON, and the tensors."""

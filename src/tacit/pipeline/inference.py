@@ -62,6 +62,18 @@ def point_predictions(
     return torch.cat(parts).numpy()
 
 
+def quantile_predictions(
+    fitted: Fitted, pairs: Pairs, levels: Sequence[float], *, seed: int = 0
+) -> Float[np.ndarray, "pair node channel level"]:
+    """Return quantiles of every target, in the units of the data."""
+    draws, parts = _draws(fitted, NUM_GRAPHS, seed), []
+    for chunk in _chunks(pairs, draws):
+        values = draws.values(chunk)
+        found = [point_prediction(values, level, _discrete(fitted)) for level in levels]
+        parts.append(torch.stack([values_in_units(fitted, one, chunk) for one in found], -1))
+    return torch.cat(parts).numpy()
+
+
 def class_probabilities(
     fitted: Fitted, source: Source, *, num_graphs: int = NUM_GRAPHS, seed: int = 0
 ) -> Float[np.ndarray, "pair node channel class"]:

@@ -1,5 +1,6 @@
 """Forecasts of several steps of a fitted model, in the units of the data: a table, point predictions, samples."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,15 @@ def path_predictions(
     origins = _origins(fitted, source, steps, origin)
     found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed).points
     return _in_units(fitted, found, origins, values=point != "mean")[..., 0].numpy(), origins
+
+
+def path_quantiles(
+    fitted: Fitted, source: Source, steps: int, levels: Sequence[float], *, origin: Any = None, seed: int = 0
+) -> tuple[Float[np.ndarray, "origin step node channel level"], Origins]:
+    """Return quantiles of every step of every series, and where the paths start."""
+    origins = _origins(fitted, source, steps, origin)
+    found = path_points(fitted, origins, tuple(levels), seed=seed).points
+    return _in_units(fitted, found, origins).numpy(), origins
 
 
 def path_class_probabilities(

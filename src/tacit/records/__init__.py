@@ -14,6 +14,7 @@ from tacit.records.lags_csv import LAGS, LagTable
 from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, INFINITE, MODEL, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
 from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
+from tacit.records.restoring import stored_findings
 from tacit.records.run import Run
 from tacit.records.writing import history_line, run_of, write_run
 
@@ -51,6 +52,7 @@ __all__ = [
     "require_new",
     "resuming",
     "run_of",
+    "stored_findings",
     "versions",
     "write_run",
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.atomic_files import made, write_together
+from tacit.graph import GraphDistribution
 from tacit.records.checksums import checksum, sealed
 from tacit.records.edges_by_csv import EDGES_BY
 from tacit.records.edges_csv import EDGES, EdgeFindings, candidates_text, edges_text
@@ -26,7 +27,7 @@ def write_run(
 ) -> None:
     """Write the files of a run; the record is written last, and marks the directory as a complete run."""
     lines = "".join(json.dumps(line) + "\n" for line in history)
-    listed = _edges_of(model, record, edges)
+    listed = _edges_of(model.graph, record, edges)
     files = {EDGES: listed.encode(), HISTORY: lines.encode(), MODEL: pack_model(model, record)}
     further = {LAGS: _lags_of(record, edges), EDGES_BY: _edges_by_of(record, edges)}
     files |= {name: text.encode() for name, text in further.items() if text is not None}
@@ -37,15 +38,15 @@ def write_run(
 
 
 def run_of(
-    record: Record, model: LatentGraphModel, history: Sequence[Mapping[str, Any]], edges: EdgeFindings | None = None
+    record: Record, graph: GraphDistribution, history: Sequence[Mapping[str, Any]], edges: EdgeFindings | None = None
 ) -> Run:
     """Return the run as it would be read from a run directory, without writing one."""
     further = _lags_of(record, edges), _edges_by_of(record, edges)
-    return Run.of(record, _edges_of(model, record, edges), [dict(line) for line in history], *further)
+    return Run.of(record, _edges_of(graph, record, edges), [dict(line) for line in history], *further)
 
 
-def _edges_of(model: LatentGraphModel, record: Record, edges: EdgeFindings | None) -> str:
-    candidates, probs = model.graph.candidates, model.graph.edge_probs.detach().cpu()
+def _edges_of(graph: GraphDistribution, record: Record, edges: EdgeFindings | None) -> str:
+    candidates, probs = graph.candidates, graph.edge_probs.detach().cpu()
     if candidates is None:
         return edges_text(probs, record.node_names, edges, record.keep)
     return candidates_text(probs, candidates.to("cpu"), record.node_names, edges, record.keep)

@@ -9,7 +9,6 @@ from tacit.assessment.uncertainty import LISTED_FROM
 from tacit.records import VARIES, Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.embedding import FLOATS, packed, packed_edges
-from tacit.report.figures import curves
 from tacit.report.lags import packed_lags
 from tacit.report.listed import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
@@ -18,6 +17,7 @@ from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
 from tacit.report.situations import packed_situations, situation_tables, varying_rows
 from tacit.report.strongest import strongest_edges
 from tacit.report.target_words import further_scores, scores_explained, targets_said
+from tacit.report.training import training_curves
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
 from tacit.report.words import answer, edge_error, verdict
 
@@ -53,10 +53,10 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "threshold": start_threshold(columns),
         "unidentifiable": columns.identifiable is not None and not bool((columns.between == columns.drawable).all()),
         "loops": not bool(embedded.between.all()),
-        "curves": [title for title, *_ in curves(run)],
+        "curves": [title for _, title, *_ in training_curves(run)],
         "has": {
             "reliability": reliability_points(run) is not None,
-            "ranks": bool(rank_shares(run)),
+            "ranks": bool(rank_shares(run.record.goodness)),
             "coverage": bool(coverage_points(run)),
             "truth": columns.truth is not None,
             "gains": any("gain" in numbers for numbers in run.record.references.values()),
@@ -165,7 +165,7 @@ def _situations(run: Run, columns: EdgeColumns) -> dict[str, Any] | None:
 def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> dict[str, Any]:
     names = run.record.node_names
     dense = len(columns) == len(names) ** 2 and not run.has_candidates
-    points, shares = reliability_points(run), rank_shares(run)
+    points, shares = reliability_points(run), rank_shares(run.record.goodness)
     return {
         "nodes": names,
         "edges": packed_edges(columns, dense=dense),
@@ -182,7 +182,7 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
         },
         "curves": [
             {"title": title, "epochs": epochs, "lines": lines, "optimal": optimal, "best": run.record.best_replica}
-            for title, epochs, lines, optimal in curves(run)
+            for _, title, epochs, lines, optimal in training_curves(run)
         ],
         "reliability": None if points is None else dict(zip(("learned", "true", "count"), points, strict=True)),
         "ranks": [{"name": name, "shares": values} for name, values in shares.items()],

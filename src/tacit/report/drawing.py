@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
+from tacit.report.matrix import draw_matrix
 from tacit.report.shared import BLUE, ERROR_COLOURS, PROBABILITY_COLOURS, VERMILION
 
 COLOURS = (BLUE, VERMILION, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -23,11 +23,7 @@ def heatmap_pair(rows: Mapping[str, Any], truth: Any) -> Figure:
             (left, matrix, PROBABILITY_COLOURS, 1.0, f"{name}: learned"),
             (right, error, ERROR_COLOURS, max(float(error.max()), 1e-3), "absolute error"),
         ):
-            image = axis.imshow(values, cmap=colours, vmin=0, vmax=top)
-            axis.set(title=title, xlabel="source", ylabel="target")
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-            axis.yaxis.set_major_locator(MaxNLocator(integer=True))
-            figure.colorbar(image, ax=axis, shrink=0.8)
+            draw_matrix(axis, values, title=title, colours=colours, limits=(0.0, top))
     return figure
 
 

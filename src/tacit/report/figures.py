@@ -11,11 +11,13 @@ from tacit.atomic_files import made, write_together
 from tacit.records import Run
 from tacit.report.edge_columns import edge_columns
 from tacit.report.listed import draw_histogram
+from tacit.report.matrix import draw_matrix
 from tacit.report.network import draw_run_network
 from tacit.report.places import Places
 from tacit.report.saving import figure_files
-from tacit.report.shared import BLUE, ERROR_COLOURS, LABELS, PROBABILITY_COLOURS, VERMILION, panel_titles
+from tacit.report.shared import ERROR_COLOURS, PROBABILITY_COLOURS, panel_titles
 from tacit.report.situation_figure import draw_situations
+from tacit.report.training import draw_curve, training_curves
 from tacit.report.trust import draw_ranks, draw_reliability
 
 HEIGHT = 3.0  # inches
@@ -53,22 +55,6 @@ def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
     return [(titles[name], *panel) for name, panel in shown.items()]
 
 
-def curves(run: Run) -> list[tuple[str, list[int], list[list[float | None]], float | None]]:
-    """Return title, epochs, one line per replica and the optimal value of each curve during training."""
-    epochs = [line["epoch"] for line in run.history]
-    titles = {
-        "train_loss": "training loss",
-        "validation_loss": "validation loss",
-        "edge_prob_mae": "edge probability error",
-    }
-    found = []
-    for key, title in titles.items():
-        if run.history and key in run.history[0]:
-            lines = [list(values) for values in zip(*(line[key] for line in run.history), strict=True)]
-            found.append((title, epochs, lines, run.record.optimal.get(key)))
-    return found
-
-
 def _side_by_side(count: int, width: float) -> tuple[Figure, list[Any]]:
     """Return a figure and its axes in a row, with fixed room for labels: to measure them takes as long as to draw."""
     figure = Figure(figsize=(width * count, HEIGHT))
@@ -83,25 +69,15 @@ def _matrices(run: Run) -> Figure:
     shown = panels(run)
     figure, row = _side_by_side(len(shown), 3.4)
     for axes, (title, matrix, colours, top) in zip(row, shown, strict=True):
-        image = axes.imshow(matrix, cmap=colours, vmin=0, vmax=top, interpolation="nearest")
-        axes.set(title=title, xlabel=LABELS["matrix"]["x"], ylabel=LABELS["matrix"]["y"])
-        axes.locator_params(integer=True, nbins=6)
-        figure.colorbar(image, ax=axes, shrink=0.8)
+        draw_matrix(axes, matrix, title=title, colours=colours, limits=(0.0, top))
     return figure
 
 
 def _losses(run: Run) -> Figure | None:
-    shown = curves(run)
+    shown = training_curves(run)
     if not shown:  # fitted in closed form
         return None
     figure, row = _side_by_side(len(shown), 4.2)
-    for axes, (title, epochs, lines, optimal) in zip(row, shown, strict=False):
-        for replica, line in enumerate(lines):
-            best = replica == run.record.best_replica
-            values = [np.nan if value is None else value for value in line]
-            axes.plot(epochs, values, color=BLUE if best else "0.7", lw=1.8 if best else 0.8, zorder=2 + best)
-        if optimal is not None:
-            axes.axhline(optimal, color=VERMILION, ls="--", lw=1, label=LABELS["training"]["optimal"])
-            axes.legend(frameon=False)
-        axes.set(title=title, xlabel=LABELS["training"]["x"])
+    for axes, curve in zip(row, shown, strict=True):
+        draw_curve(axes, curve, run.record.best_replica)
     return figure

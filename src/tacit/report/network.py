@@ -4,27 +4,33 @@ With evidence the listed edges are drawn, the stronger the more likely they exis
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
+import matplotlib as mpl
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import to_rgba_array
+from matplotlib.colors import Normalize, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tacit.records import Run
-from tacit.report.curves import arrow_heads, edge_curves
+from tacit.report.curves import POINTS, arrow_heads, edge_curves
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
-from tacit.report.places import Coordinates, Places, given_places, label_sides, laid_out, run_places
-from tacit.report.shared import LABELLED_UP_TO, LABELS, LIGHT
+from tacit.report.labels import draw_labels
+from tacit.report.places import Coordinates, Places, given_places, laid_out, run_places
+from tacit.report.shared import LABELS, LIGHT
 
 Probs = Float[np.ndarray, "node node"]
 SHOWN_FROM = 0.1  # edges below are not drawn
 MOST_EDGES = 300  # the most probable are drawn; more could not be distinguished
 PLAIN_NODE = "#444444"  # where edges have the colour of their sign
+UNLINKED_NODE = "#b8bcc2"  # without a drawn edge
+ACTING_COLOURS = "viridis_r"  # an edge that always acts is darkest
 WIDTH, LOWEST, HIGHEST = 6.4, 2.4, 5.6  # of the figure, in inches
-FEW_NODES = 60  # up to here nodes and arrows have their full size
+FEW_NODES, FEW_EDGES = 60, 60  # up to here nodes, lines and arrows have their full size
 
 
 def draw_network(
@@ -55,11 +61,18 @@ def draw_run_network(run: Run, places: Places | None = None) -> Figure:
     return _drawn(columns, run.record.node_names, places, SHOWN_FROM, title, directed=not is_symmetric(run))
 
 
-def shown_edges(columns: EdgeColumns, places: Places, threshold: float = SHOWN_FROM) -> EdgeColumns:
-    """Return the edges to draw, the most likely last, so that they lie on top."""
-    among = columns.listed if columns.exists is not None else columns.drawable & (columns.acts >= threshold)
+def shown_edges(
+    columns: EdgeColumns, places: Places, threshold: float | None = None, most: int = MOST_EDGES
+) -> EdgeColumns:
+    """Return the edges to draw, the most likely last, so that they lie on top.
+
+    With a ``threshold`` those at or above it. Without one the listed edges; or without evidence those from 0.1 on.
+    """
+    if threshold is None:
+        threshold = SHOWN_FROM if columns.exists is None else None
+    among = columns.listed if threshold is None else columns.drawable & (columns.decides >= threshold)
     among &= np.isin(columns.source, places.node) & np.isin(columns.target, places.node)
-    return columns[columns.strongest(MOST_EDGES, among)[::-1]]
+    return columns[columns.strongest(most, among)[::-1]]
 
 
 def _drawn(
@@ -71,62 +84,88 @@ def _drawn(
     *,
     directed: bool = True,
 ) -> Figure:
-    edges = shown_edges(columns, places, threshold)
-    figure = Figure(figsize=(WIDTH, _height(places)), layout="constrained")
+    edges = shown_edges(columns, places, threshold if columns.exists is None else None)
+    figure = Figure(figsize=(WIDTH, figure_height(places)), layout="constrained")
     axes = figure.subplots()
+    draw_graph(axes, edges, names, places, directed=directed)
+    axes.set_title(title or f"edges with probability {threshold:g} or more, {len(edges)} drawn")
+    return figure
+
+
+def draw_graph(
+    axes: Axes,
+    edges: EdgeColumns,
+    names: Sequence[str],
+    places: Places,
+    *,
+    directed: bool = True,
+    colour_by: Literal["effect", "acts"] = "effect",
+    numbers: bool = False,
+) -> None:
+    """Draw edges and nodes. The width of an edge is how often it acts, and so is its colour where ``colour_by`` says.
+
+    ``numbers``  write beside each edge how often it acts, and the interval where it is known
+    """
     size = min(1.0, (FEW_NODES / max(1, len(places.node))) ** 0.5)
-    _draw_edges(axes, edges, places, size, directed=directed)
-    node = LIGHT["node"] if columns.effect is None else PLAIN_NODE
-    axes.scatter(places.x, places.y, s=28 * size**2, color=node, zorder=3, linewidths=0)
-    if columns.effect is not None:
-        kinds = (("raises the target", LIGHT["raises"], "-"), ("lowers the target", LIGHT["lowers"], "-"))
-        handles = [Line2D([], [], color=colour, ls=style, label=label) for label, colour, style in kinds]
-        axes.legend(handles=handles, frameon=False, fontsize=7, loc="best")
-    if len(places.node) <= LABELLED_UP_TO:
-        for node, x, y, side in zip(places.node, places.x, places.y, label_sides(places), strict=True):
-            axes.annotate(
-                names[node],
-                (x, y),
-                xytext=(4 * side[0], 4 * side[1]),
-                textcoords="offset points",
-                ha="left" if side[0] > 0 else "right",
-                va="bottom" if side[1] > 0 else "top",
-                fontsize=7,
-                parse_math=False,  # a name is a name, whatever it is made of
-            )
+    by_sign = colour_by == "effect" and edges.effect is not None
+    linked = np.isin(places.node, [edges.source, edges.target])
+    node = LIGHT["node"] if edges.effect is None and colour_by == "effect" else PLAIN_NODE
+    colours = [node if has_edge or not len(edges) else UNLINKED_NODE for has_edge in linked]
+    axes.scatter(places.x, places.y, s=28 * size**2, c=colours, zorder=3, linewidths=0)
     axes.set_aspect(places.stretch)
+    axes.margins(0.08)
     if places.kind == "map":
         axes.set(xlabel=LABELS["map"]["x"], ylabel=LABELS["map"]["y"])
     else:
         axes.set_axis_off()
-    axes.margins(0.08)
-    axes.set_title(title or f"edges with probability {threshold:g} or more, {len(edges)} drawn")
-    return figure
+    _draw_edges(axes, edges, places, size, directed=directed, colour_by=colour_by)
+    if by_sign:
+        kinds = (("raises the target", LIGHT["raises"], "-"), ("lowers the target", LIGHT["lowers"], "-"))
+        handles = [Line2D([], [], color=colour, ls=style, label=label) for label, colour, style in kinds]
+        axes.legend(handles=handles, frameon=False, fontsize=7, loc="best")
+    elif colour_by == "acts" and len(edges):
+        shown = ScalarMappable(Normalize(0, 1), ACTING_COLOURS)
+        bar = axes.figure.colorbar(shown, ax=axes, shrink=0.6)
+        bar.set_label("acts")
+    if numbers and len(edges):
+        _write_numbers(axes, edges, places)
+    ends = np.concatenate([edges.source, edges.target])
+    weight = np.bincount(np.searchsorted(places.node, ends), np.tile(edges.decides, 2), len(places.node))
+    draw_labels(axes, places, names, weight.astype(float))
+
+
+def _write_numbers(axes: Axes, edges: EdgeColumns, places: Places) -> None:
+    middle = edge_curves(places, edges)[:, POINTS // 2]
+    for place, (x, y) in enumerate(middle):
+        if np.isnan(edges.probability[place]):
+            continue
+        said = f"{edges.probability[place]:.2f}"
+        if edges.low is not None and edges.high is not None and not np.isnan(edges.low[place]):
+            said += f" [{edges.low[place]:.2f}, {edges.high[place]:.2f}]"
+        paper = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+        axes.text(x, y, said, fontsize=6.5, ha="center", va="center", bbox=paper, zorder=3.5)
 
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _height(places: Places) -> float:
-    """Return the height of a figure without empty room above and below the graph."""
+def figure_height(places: Places) -> float:
+    """Return the height of a figure without empty space above and below the graph."""
     right, up = (float(np.ptp(values)) if len(values) else 1.0 for values in (places.x, places.y * places.stretch))
     return min(HIGHEST, max(LOWEST, (WIDTH - 0.6) * up / max(right, 1e-9) + 0.9))
 
 
-def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float, *, directed: bool) -> None:
+def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float, *, directed: bool, colour_by: str) -> None:
     if not len(edges):
         return
     lines = edge_curves(places, edges)
-    names = (
-        [LIGHT["edge"]] * len(edges)
-        if edges.effect is None
-        else np.where(edges.effect < 0, LIGHT["lowers"], LIGHT["raises"]).tolist()
-    )
-    colours = to_rgba_array(names, alpha=np.minimum(1.0, 0.3 + 0.65 * edges.decides))
     acts = edges.acts
     if edges.undirected is not None:  # how often these act is not estimated: a middle width
         acts = np.where(edges.undirected & np.isnan(edges.probability), 0.5, acts)
+    colours = _edge_colours(edges, acts, colour_by)
+    colours[:, 3] = np.minimum(1.0, 0.3 + 0.65 * edges.decides)
+    size *= min(1.0, (FEW_EDGES / len(edges)) ** 0.5)
     widths = (0.3 + 2.2 * acts) * (0.4 + 0.6 * size)
     axes.add_collection(LineCollection(list(lines), colors=colours, linewidths=widths, capstyle="round"))
     arrows = np.full(len(edges), directed) if edges.undirected is None else ~edges.undirected
@@ -134,3 +173,11 @@ def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float, *, 
         return
     heads = arrow_heads(lines, places, 0.3 * size + 0.7 * size * edges.acts)[arrows]
     axes.add_collection(PolyCollection(list(heads), facecolors=colours[arrows], edgecolors="none", zorder=2.5))
+
+
+def _edge_colours(edges: EdgeColumns, acts: Float[np.ndarray, " edge"], colour_by: str) -> Float[np.ndarray, "edge 4"]:
+    if colour_by == "acts":
+        return np.array(mpl.colormaps[ACTING_COLOURS](acts), dtype=float)
+    if edges.effect is None:
+        return np.array(to_rgba_array([LIGHT["edge"]] * len(edges)))
+    return np.array(to_rgba_array(np.where(edges.effect < 0, LIGHT["lowers"], LIGHT["raises"]).tolist()))

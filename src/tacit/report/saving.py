@@ -1,5 +1,6 @@
 """A figure in the formats that papers take: PNG, PDF and SVG, the same bytes for the same figure."""
 
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
@@ -16,7 +17,9 @@ STEADY: Any = {"svg.hashsalt": "tacit"}
 DOTS_PER_INCH = 150
 
 
-def figure_files(figure: Figure, name: str, *, dots_per_inch: int = DOTS_PER_INCH) -> dict[str, bytes]:
+def figure_files(
+    figure: Figure, name: str, suffixes: Sequence[str] = tuple(METADATA), *, dots_per_inch: int = DOTS_PER_INCH
+) -> dict[str, bytes]:
     """Return the file of each format by its name."""
     files = {}
     with mpl.rc_context(STEADY):
@@ -24,8 +27,8 @@ def figure_files(figure: Figure, name: str, *, dots_per_inch: int = DOTS_PER_INC
         if engine is not None:  # room for labels and titles is found once, for all formats
             engine.execute(figure)
             figure.set_layout_engine(None)
-        for suffix, metadata in METADATA.items():
+        for suffix in suffixes:
             drawn = BytesIO()
-            figure.savefig(drawn, format=suffix, dpi=dots_per_inch, metadata=metadata)
+            figure.savefig(drawn, format=suffix, dpi=dots_per_inch, metadata=METADATA[suffix])
             files[f"{name}.{suffix}"] = drawn.getvalue()
     return files

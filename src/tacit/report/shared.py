@@ -15,6 +15,7 @@ from tacit.records import EDGE_COLUMNS
 BLUE, VERMILION = "#0072b2", "#d55e00"
 PROBABILITY_COLOURS = "viridis"  # readable for colour-blind people and in grey, like the next
 ERROR_COLOURS = "magma"
+FORECAST_COLOUR = BLUE  # of a fan chart
 BEND = 0.12  # distance of the middle of an edge from the straight line, in lengths of the edge
 LABELLED_UP_TO = 40  # nodes
 ROWS = 25  # of the table of edges on a page
@@ -90,6 +91,15 @@ def panel_titles(*, has_evidence: bool) -> dict[str, str]:
     learned = "acts" if has_evidence else "learned edge probability"
     truth = {"truth": "true edge probability", "error": "absolute error"}
     return {"exists": "exists", "probability": learned, **truth}
+
+
+def short(text: str, length: int) -> str:
+    """Return a text of at most so many letters.
+
+    >>> short("a long name", 7)
+    'a long…'
+    """
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def css_variables() -> str:

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tacit.records import Run
-from tacit.report.shared import BLUE
+from tacit.report.shared import BLUE, short
 from tacit.report.situations import SituationTable, most_varying, situation_tables
 
 MOST_PANELS, ACROSS = 6, 3
@@ -43,13 +43,9 @@ def _draw_panel(axes: Axes, table: SituationTable, edge: int, names: list[str]) 
     if table.positions is None:
         kept = np.arange(0, len(x), -(-len(x) // MOST_TICKS))
         turned = sum(len(table.labels[place]) for place in kept) > 30
-        axes.set_xticks(kept, [_short(table.labels[place], LONGEST_TICK) for place in kept], parse_math=False)
+        axes.set_xticks(kept, [short(table.labels[place], LONGEST_TICK) for place in kept], parse_math=False)
         axes.tick_params(axis="x", labelrotation=30 if turned else 0)
-    source, target = (_short(names[node], LONGEST_NAME) for node in (table.source[edge], table.target[edge]))
+    source, target = (short(names[node], LONGEST_NAME) for node in (table.source[edge], table.target[edge]))
     axes.set_title(f"{source} → {target}", fontsize=8, parse_math=False)
     axes.set_xlabel(table.by, parse_math=False)
     axes.set_ylim(-0.03, 1.03)
-
-
-def _short(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,7 +1,11 @@
 """Figures of the assessment: reliability of edge probabilities, ranks of the targets, coverage of intervals."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tacit.assessment.uncertainty import reliability
@@ -33,9 +37,11 @@ def reliability_points(run: Run) -> tuple[list[float], list[float], list[int]] |
     return found.predicted.tolist(), found.true.tolist(), found.count.tolist()
 
 
-def rank_shares(run: Run) -> dict[str, list[float]]:
-    """Return for each node the share of targets in each bin of ranks over what is expected; 1 is right everywhere."""
-    goodness = run.record.goodness
+def rank_shares(goodness: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Return for each node the share of targets in each bin of ranks over what is expected; 1 is right everywhere.
+
+    ``goodness``  the fit test, as ``record.json`` has it
+    """
     names = goodness.get("names", [])[:MOST_NODES]
     tests = goodness.get("ranks", [])
     return {
@@ -50,29 +56,49 @@ def draw_reliability(run: Run) -> Figure | None:
     points = reliability_points(run)
     if points is None:
         return None
-    predicted, true, count = points
     figure = Figure(figsize=(3.4, 3.2), layout="constrained")
-    axes = figure.subplots()
+    reliability_on(figure.subplots(), points)
+    return figure
+
+
+def reliability_on(axes: Axes, points: tuple[list[float], list[float], list[int]]) -> None:
+    """Draw the bins of learned against true probabilities; the area of a point grows with its number of edges."""
+    predicted, true, count = points
     axes.plot([0, 1], [0, 1], color=VERMILION, ls="--", lw=1)
     axes.scatter(predicted, true, s=20 + 8 * np.sqrt(count), color=BLUE, zorder=3)
     labels = LABELS["reliability"]
     axes.set(xlabel=labels["x"], ylabel=labels["y"], title=labels["title"], xlim=(-0.03, 1.03))
-    return figure
 
 
 def draw_ranks(run: Run) -> Figure | None:
     """Return ranks of targets among samples, a line per node, for a paper."""
-    shares = rank_shares(run)
+    shares = rank_shares(run.record.goodness)
     if not shares:
         return None
     figure = Figure(figsize=(4.2, 3.0), layout="constrained")
-    axes = figure.subplots()
+    ranks_on(figure.subplots(), shares)
+    return figure
+
+
+def ranks_on(axes: Axes, shares: Mapping[str, Sequence[float]]) -> None:
+    """Draw a line per node: 1 everywhere for a model whose distribution is right."""
     axes.axhline(1, color=VERMILION, ls="--", lw=1)
     for values in shares.values():
         axes.step(np.linspace(0, 1, len(values) + 1), [*values, values[-1]], where="post", color=BLUE, lw=0.8)
     labels = LABELS["ranks"]
     axes.set(xlabel=labels["x"], ylabel=labels["y"], title=labels["title"])
-    return figure
+
+
+def coverage_on(axes: Axes, points: Sequence[Mapping[str, float]]) -> None:
+    """Draw the observed coverage at each nominal level; bars are the range over the nodes."""
+    nominal, covered, low, high = (
+        np.array([point[name] for point in points]) for name in ("nominal", "covered", "low", "high")
+    )
+    axes.plot([0, 1], [0, 1], color=VERMILION, ls="--", lw=1)
+    axes.errorbar(nominal, covered, [covered - low, high - covered], color=BLUE, fmt="o", capsize=4, zorder=3)
+    labels = LABELS["coverage"]
+    axes.set(xlabel=labels["x"], ylabel=labels["y"], title=labels["title"], xlim=(0, 1.03), ylim=(0, 1.03))
+    axes.set_xticks(nominal)
 
 
 def coverage_points(run: Run) -> list[dict[str, float]]:

@@ -3,6 +3,8 @@
 import copy
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +18,7 @@ from tacit.assessment.fit_tests import Goodness
 from tacit.assessment.identification import Identifiability
 from tacit.assessment.uncertainty import FEWEST_REPLICAS
 from tacit.config import FitConfig
+from tacit.console import Display
 from tacit.devices import find_device
 from tacit.errors import require_int
 from tacit.pipeline import (
@@ -33,12 +36,12 @@ from tacit.pipeline import (
     same_dataset,
     settle_situations,
 )
-from tacit.report import write_page
+from tacit.report import summary_html, write_page
 from tacit.sklearn.class_probabilities import known_classes
 from tacit.sklearn.learned import LearnedGraph
 from tacit.sklearn.options import read_parameters, seed_of, to_python
 from tacit.sklearn.saved import NotStored, Stored, damage_said, decode, encode, is_stored, write_said
-from tacit.training import Listener, Progress
+from tacit.training import Listener
 
 E = TypeVar("E", bound="LatentGraphEstimator")
 
@@ -47,6 +50,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
     """Base class: fits with the pipeline of ``tacit fit``; subclasses read the data and return predictions."""
 
     _fitted: Fitted | None = None
+    _page: Path | None = None  # that was written of this fit
     predictor: Any
     device: Any
     random_state: Any
@@ -66,17 +70,18 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
     def _learn(self: E, source: Source) -> E:
         """Fit with the pipeline of ``tacit fit``."""
         config, own = self._config()
-        plan = Plan.make(
-            source,
-            config,
-            seed=seed_of(self.random_state),
-            device=find_device(self.device),
-            command=f"{type(self).__name__}.fit",
-            own=own,
-            listener=self._listener(),
-        )
-        learned = learn(plan)
-        self._fitted = learned.conclude()
+        with self._progress() as listener:
+            plan = Plan.make(
+                source,
+                config,
+                seed=seed_of(self.random_state),
+                device=find_device(self.device),
+                command=f"{type(self).__name__}.fit",
+                own=own,
+                listener=listener,
+            )
+            learned = learn(plan)
+            self._fitted, self._page = learned.conclude(), None
         if not learned.complete:
             warnings.warn("stopped by the user: the model is only partly trained", ConvergenceWarning, stacklevel=3)
         elif learned.too_early:
@@ -107,6 +112,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         fitted, path = self._with_predictor(), Path(path)
         with write_said(path):
             write_page([fitted.run], path, fitted.record.title)
+        self._page = path
         return path
 
     def estimate_std_errors(
@@ -133,7 +139,8 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         require_constant(fitted, "estimate_std_errors")
         own = self._config()[1]  # raises if a parameter was not stored
         dataset = same_dataset(fitted, self._source(X, y, reset=False))
-        add_std_errors(fitted, dataset, to_python(num_resamples), to_python(block), self._listener(), own)
+        with self._progress() as listener:
+            add_std_errors(fitted, dataset, to_python(num_resamples), to_python(block), listener, own)
         return self
 
     def identify(self, X: Any, y: Any = None, *, injectivity: bool = True) -> Identifiability:  # noqa: N803
@@ -248,15 +255,23 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
             fitted.take_predictor(self.predictor, self._load_device())
         return fitted
 
-    def _listener(self) -> Listener:
-        return Listener(print, _print_epoch, _print_finished, print) if self.verbose else Listener()
+    @contextmanager
+    def _progress(self) -> Iterator[Listener]:
+        """Show the progress of a job with ``verbose``: a bar on a terminal, one line in a notebook, else some lines."""
+        with Display(quiet=not self.verbose) as display:
+            shown = (display.stage, display.step, display.finished)
+            yield Listener(*shown, display.say) if display.shows_lines else Listener(*shown)
 
+    def _repr_html_inner(self) -> str:
+        """Return what a notebook shows: of a fitted estimator its edges, else what scikit-learn shows."""
+        return self._summary() if self._fitted is not None else str(super()._repr_html_inner())
 
-def _print_epoch(progress: Progress) -> None:
-    if progress.step % max(1, progress.steps // progress.epochs) == 0:
-        loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
-        print(f"epoch {progress.epoch + 1} of {progress.epochs}{loss}", flush=True)
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if self._fitted is not None and "text/html" in bundle:
+            bundle["text/html"] = self._summary()
+        return bundle
 
-
-def _print_finished(name: str, seconds: float) -> None:
-    print(f"{name} took {seconds:.1f} s", flush=True)
+    def _summary(self) -> str:
+        fitted = self._ready()
+        return summary_html(fitted.run, type(self).__name__, fitted.preparation.is_series, self._page)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.graph import GraphDistribution
 from tacit.pipeline import Edges, Fitted
-from tacit.records import Record
+from tacit.records import Record, Run
 from tacit.sklearn.options import to_python
 
 if TYPE_CHECKING:
@@ -88,6 +88,11 @@ class LearnedGraph:
     def record_(self) -> Record:
         """The content of ``record.json``: config, metrics, references, findings, warnings and more."""
         return self._ready().record
+
+    @property
+    def run_(self) -> Run:
+        """What a run directory holds: record, table of edges, history, lags. Plots and pages are drawn from it."""
+        return self._ready().run
 
     @property
     def answer_(self) -> list[str]:

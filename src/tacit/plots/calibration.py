@@ -1,0 +1,137 @@
+"""Calibration: learned against true edge probabilities, or the coverage of forecast intervals."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from tacit.errors import InputError, require
+from tacit.plots.display import Estimator, RunDisplay, RunPath, estimator_run, require_estimator, stored_run
+from tacit.plots.new_data import evaluated
+from tacit.records import Run
+from tacit.report import coverage_on, edge_columns, rank_shares, ranks_on, reliability_on, reliability_points
+
+Kind = Literal["edges", "intervals", "ranks"]
+C = TypeVar("C", bound="CalibrationDisplay")
+COVERAGE = "coverage_"  # in front of the level, among the scores
+REMEDIES = {
+    "edges": "kind 'edges' requires the true edge probabilities, got none; pass truth=, or kind='intervals'",
+    "intervals": "kind 'intervals' requires forecast scores, which this run does not have; pass kind='ranks'",
+    "ranks": "kind 'ranks' requires the fit test, which was left out of this fit; fit with the assessment enabled, "
+    "or pass data",
+}
+
+
+class CalibrationDisplay(RunDisplay):
+    """Are probabilities as large as they should be? Points on the dashed line are calibrated.
+
+    ``kind``   "edges": learned against true edge probabilities, in bins whose area grows with the number of edges;
+               small points and lines are single edges and their 95% intervals. "intervals": the share of observed
+               values inside the 50%, 80% and 95% forecast intervals; bars are the range over the nodes. "ranks": how
+               often each rank of the observed value among samples occurs, a line per node (a PIT histogram). None:
+               "edges" where the truth is known, else "intervals"
+    ``truth``  the true edge probabilities, target rows and source columns; those of a demo are in its record
+
+    Intervals and ranks are those of the test part of the fit, or of new data that is passed to ``from_estimator`` or
+    ``from_run``.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        kind: Kind | None = None,
+        truth: Any = None,
+        scores: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(run if truth is None else _with_truth(run, truth))
+        known = self.run.record.true_edge_probs is not None
+        self.kind = kind or ("edges" if known and scores is None else "intervals")
+        require(
+            self.kind in get_args(Kind),
+            f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}; pass 'intervals'",
+        )
+        record = self.run.record
+        found: dict[str, Any] = {
+            "metrics": record.metrics,
+            "by_node": record.by_node,
+            "goodness": record.goodness,
+        } | dict(scores or {})
+        self.bins = reliability_points(self.run) if self.kind == "edges" else None
+        self.coverage = coverage_of(found["metrics"], found["by_node"]) if self.kind == "intervals" else []
+        self.ranks = rank_shares(found["goodness"]) if self.kind == "ranks" else {}
+        if not (self.bins or self.coverage or self.ranks):
+            raise InputError(REMEDIES[self.kind])
+
+    @classmethod
+    def from_estimator(
+        cls: type[C],
+        estimator: Estimator,
+        X: Any = None,  # noqa: N803
+        y: Any = None,
+        *,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> C:
+        """Draw a fitted estimator; with ``X`` (and ``y`` of pairs) the forecasts of this data."""
+        run = estimator_run(estimator)
+        scores = None if X is None else require_estimator(estimator).evaluate(X, y)
+        return cls(run, scores=scores, **options).plot(ax)
+
+    @classmethod
+    def made(cls: type[C], run: RunPath, data: Any = None, **options: Any) -> C:
+        """Return the display of a run directory; it is not drawn yet."""
+        return cls(stored_run(run), scores=None if data is None else evaluated(run, data), **options)
+
+    @classmethod
+    def from_run(cls: type[C], run: RunPath, data: Any = None, *, ax: Axes | None = None, **options: Any) -> C:
+        """Draw a run directory; with ``data``, a file or a table, the forecasts of this data."""
+        return cls.made(run, data, **options).plot(ax)
+
+    @property
+    def figsize(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        return 4.8, 4.4
+
+    def _draw(self, ax: Axes) -> None:
+        if self.bins is not None:
+            self._draw_edges(ax)
+            reliability_on(ax, self.bins)
+        elif self.coverage:
+            coverage_on(ax, self.coverage)
+        else:
+            ranks_on(ax, self.ranks)
+
+    def _draw_edges(self, ax: Axes) -> None:
+        """Draw each edge small and pale, with its interval."""
+        edges = edge_columns(self.run)
+        assert edges.truth is not None
+        ax.scatter(edges.acts, edges.truth, s=5, color="0.6", linewidths=0, zorder=2)
+        if edges.low is not None and edges.high is not None:
+            ax.hlines(edges.truth, edges.low, edges.high, color="0.6", lw=0.8)
+
+
+def coverage_of(metrics: Mapping[str, float], by_node: Mapping[str, Mapping[str, float]]) -> list[dict[str, float]]:
+    """Return nominal and observed coverage of each interval level, and the range of the latter over the nodes.
+
+    >>> coverage_of({"coverage_0.8": 0.79, "crps": 0.1}, {"coverage_0.8": {"a": 0.75, "b": 0.83}})
+    [{'nominal': 0.8, 'covered': 0.79, 'low': 0.75, 'high': 0.83}]
+    """
+    found = []
+    for name in sorted(name for name in metrics if name.startswith(COVERAGE)):
+        nodes = [metrics[name], *by_node.get(name, {}).values()]
+        nominal = float(name.removeprefix(COVERAGE))
+        found.append({"nominal": nominal, "covered": metrics[name], "low": min(nodes), "high": max(nodes)})
+    return found
+
+
+def _with_truth(run: Run, truth: Any) -> Run:
+    """Return the run with the true probabilities in its record."""
+    probs, nodes = np.asarray(truth, dtype=float), len(run.record.node_names)
+    require(
+        probs.shape == (nodes, nodes),
+        f"truth must have a row per target and a column per source, ({nodes}, {nodes}), got {probs.shape}; pass a "
+        "probability for each ordered pair",
+    )
+    return run.model_copy(update={"record": run.record.model_copy(update={"true_edge_probs": probs.tolist()})})
