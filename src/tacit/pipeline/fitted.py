@@ -30,9 +30,11 @@ from tacit.records import (
     MODEL,
     RECORD,
     EdgeFindings,
+    ForecastTable,
     Record,
     Run,
     model_tensors,
+    read_forecasts,
     read_model,
     read_record,
     run_of,
@@ -54,6 +56,7 @@ class Fitted:
 
     ``own``      the predictor that was passed as an object, if it was
     ``weights``  tensors of a model whose own predictor was not passed yet
+    ``forecasts``  of the test part, that its page shows; None where the run was stopped, and where a run was read
     ``restored`` it was read from a file: its model predicts, and needs its loss and priors again to be trained further
     """
 
@@ -66,6 +69,7 @@ class Fitted:
     own: Predictor | None = None
     weights: Mapping[str, Tensor] | None = None
     restored: bool = False
+    forecasts: ForecastTable | None = None
 
     @property
     def graph(self) -> GraphDistribution:
@@ -92,7 +96,7 @@ class Fitted:
     @property
     def run(self) -> Run:
         """The same as a run directory gives it when it is read: pages are drawn from this."""
-        return run_of(self.record, self.model, self.history, self.edges)
+        return run_of(self.record, self.model, self.history, self.edges, self.forecasts)
 
     def write(self, directory: Path) -> None:
         """Write the files of a run directory."""
@@ -100,7 +104,7 @@ class Fitted:
             self.config.predictor.kind != OWN,
             "a run directory cannot store a custom predictor; use save, which stores its weights",
         )
-        write_run(directory, self.record, self.model, self.history, self.edges)
+        write_run(directory, self.record, self.model, self.history, self.edges, self.forecasts)
 
     @classmethod
     def read(cls, directory: Path, device: torch.device) -> "Fitted":
@@ -128,6 +132,7 @@ class Fitted:
             "record": self.record.model_dump(mode="json"),
             "edges": self.edges.model_dump(mode="json"),
             "history": self.history,
+            "forecasts": None if self.forecasts is None else self.forecasts.text(self.record.node_names),
         }
         return text, dict(self.weights or {}) if self._model is None else model_tensors(self.model)
 
@@ -137,7 +142,9 @@ class Fitted:
         record = Record.model_validate(text["record"])
         config, preparation = _stored_choices(record)
         stored = EdgeFindings.model_validate(text["edges"]), list(text["history"]), config, preparation
-        fitted = cls(record, *stored, None, weights=dict(tensors), restored=True)
+        shown = text.get("forecasts")
+        forecasts = None if shown is None else read_forecasts(shown, record.node_names)
+        fitted = cls(record, *stored, None, weights=dict(tensors), restored=True, forecasts=forecasts)
         if config.predictor.kind != OWN:
             fitted._build(OwnParts(), device)
         return fitted

@@ -10,6 +10,7 @@ from tacit.records.edges_csv import (
     candidates_text,
     edges_text,
 )
+from tacit.records.forecasts_csv import FORECAST_NUMBERS, FORECASTS, QUANTILES, ForecastTable, read_forecasts
 from tacit.records.lags_csv import LAGS, LagTable
 from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, INFINITE, MODEL, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
@@ -24,10 +25,13 @@ __all__ = [
     "CANDIDATE_PARTS",
     "EDGES_BY",
     "EDGE_COLUMNS",
+    "FORECASTS",
+    "FORECAST_NUMBERS",
     "FORMAT",
     "INFINITE",
     "LAGS",
     "MODEL",
+    "QUANTILES",
     "RECORD",
     "REGIME",
     "VARIES",
@@ -35,6 +39,7 @@ __all__ = [
     "CandidateCount",
     "EdgeFindings",
     "EdgesBy",
+    "ForecastTable",
     "LagTable",
     "Record",
     "Run",
@@ -45,6 +50,7 @@ __all__ = [
     "make_directory",
     "model_tensors",
     "new_directory",
+    "read_forecasts",
     "read_model",
     "read_record",
     "read_run",

@@ -67,7 +67,9 @@ class Record(BaseModel):
     evidence: dict[str, Any] = {}  # how it was found which edges exist, and which are listed or required
     node_gains: dict[str, float] = {}  # node -> how much the edges improve its forecast, a share of its scaled CRPS
     stages: dict[str, float] = {}  # stage -> seconds, in order, from reading to scoring
-    situations: dict[str, Any] = {}  # how edges depend on the situation, or the regimes; docs/reference/files.md has the keys
+    situations: dict[
+        str, Any
+    ] = {}  # how edges depend on the situation, or the regimes; docs/reference/files.md has the keys
     candidates: CandidateCount | None = None  # where edges.csv lists candidates instead of all ordered pairs
 
     @property
