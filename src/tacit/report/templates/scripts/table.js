@@ -1,7 +1,8 @@
 // The table of edges: sorted by any column, filtered, and shown a page at a time.
-import { csvText, saveFile } from "./csv.js";
+import { csvText } from "./csv.js";
 import { directionWord } from "./edges.js";
 import { onRedraw } from "./figures.js";
+import { saveFile } from "./files.js";
 import { lagChart, lagText } from "./lags.js";
 import { shared } from "./stored.js";
 import { firstColumn, isName, nameFilter, sortedEdges } from "./table_rows.js";
@@ -110,7 +111,7 @@ export function showTable(section, run, showCurve) {
     input.addEventListener("input", filter);
   }
   const download = section.querySelector(".edges .download");
-  download.addEventListener("click", () => saveFile("edges.csv", csvText(run, state.chosen)));
+  download.addEventListener("click", () => saveFile("edges.csv", csvText(run, state.chosen), "text/csv;charset=utf-8"));
   onRedraw(show); // paper has more rows
   filter();
 }
