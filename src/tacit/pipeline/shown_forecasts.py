@@ -54,6 +54,15 @@ def shown_forecasts(
     )
 
 
+def pair_forecasts(model: LatentGraphModel, test: Pairs, seed: int) -> ForecastTable:
+    """Return the forecasts of pairs that are in the units of the data, for a run that was not made by a fit."""
+    pairs = test[last_rows(test)]
+    nodes = shown_nodes(model.graph, EdgeFindings(), MOST_SHOWN // pairs.targets.shape[2])
+    variables = [f"y{channel}" for channel in range(pairs.targets.shape[2])] if pairs.targets.shape[2] > 1 else ["y"]
+    numbers = quantiles_and_targets(model, pairs, nodes, lambda values, _: values.double().cpu(), seed)
+    return ForecastTable("pair", _labels(pairs, dated=False), [], nodes, variables, numbers)
+
+
 def quantiles_and_targets(
     model: LatentGraphModel, pairs: Pairs, nodes: Sequence[int], restore: Restore, seed: int
 ) -> Float[np.ndarray, "row node variable column"]:

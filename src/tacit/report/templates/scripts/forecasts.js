@@ -6,14 +6,17 @@ import { unpack } from "./stored.js";
 import { isolated, plotlyText, plural, shortened } from "./text.js";
 
 const LONGEST_NAME = 40; // letters
+const COUNTS = [50, 100]; // rows
+const NARROW = 600; // pixels
 
-// Return a function from node, variable and series to the points of a chart.
+// Return a function from node, variable, series and number of rows to the points of a chart.
 function readForecasts({ rows, series, nodes, variables, columns, numbers, rowName }) {
   const values = unpack(numbers);
   const label = (row) => (rowName === "time" ? rows[row].replace("T", " ") : `pair ${rows[row]}`);
-  return (node, variable, name) => {
+  return (node, variable, name, count) => {
     const first = (node * variables.length + variable) * rows.length;
-    const chosen = rows.map((_, row) => row).filter((row) => name === null || series[row] === name);
+    const all = rows.map((_, row) => row).filter((row) => name === null || series[row] === name);
+    const chosen = all.slice(-count);
     return {
       nodeNumber: nodes[node],
       points: chosen.map((row) => {
@@ -23,6 +26,13 @@ function readForecasts({ rows, series, nodes, variables, columns, numbers, rowNa
       }),
     };
   };
+}
+
+// Fill the list of how many rows are shown: on a narrow screen few at first.
+function fillCounts(select, numRows) {
+  const counts = [...COUNTS.filter((count) => count < numRows), numRows];
+  select.append(...counts.map((count) => new Option(plural(count, "row"), count)));
+  select.value = innerWidth < NARROW ? counts[0] : numRows;
 }
 
 const isNumber = (text) => text !== "" && !Number.isNaN(Number(text));
@@ -55,15 +65,16 @@ export function showForecasts(section, run, network) {
   if (!element) return;
   const stored = run.forecasts;
   const read = readForecasts(stored);
-  const [node, variable, series] = ["node", "variable", "series"].map((name) =>
+  const [node, variable, series, count] = ["node", "variable", "series", "count"].map((name) =>
     section.querySelector(`.forecast-${name}`),
   );
+  fillCounts(count, stored.rows.length);
   const status = section.querySelector(".forecast-text");
   const steps = [...section.querySelectorAll(".forecast-step")];
   let figure = null;
   const update = () => {
     const [place, column] = [Number(node.value), Number(variable?.value ?? 0)];
-    const { nodeNumber, points } = read(place, column, series?.value ?? null);
+    const { nodeNumber, points } = read(place, column, series?.value ?? null, Number(count.value));
     figure = chart(stored, points, column);
     status.textContent = coverageText(isolated(run.names[nodeNumber]), points);
     for (const button of steps) {
@@ -77,7 +88,7 @@ export function showForecasts(section, run, network) {
     update();
     draw();
   };
-  for (const select of [node, variable, series]) select?.addEventListener("change", show);
+  for (const select of [node, variable, series, count]) select?.addEventListener("change", show);
   for (const button of steps) {
     button.addEventListener("click", () => {
       node.value = Number(node.value) + Number(button.dataset.step);

@@ -49,6 +49,7 @@ function showRows(section, run, columns, { chosen, page: wantedPage, countText }
   const to = Math.min(chosen.length, from + size - 1);
   const printed = isPrinting() && pages > 1 ? ` Rows ${grouped(from)} to ${grouped(to)} are printed.` : "";
   find(".rows").textContent = countText + printed;
+  find(".pages").hidden = pages === 1;
   find(".page-number").textContent = `Page ${grouped(page + 1)} of ${grouped(pages)}`;
   for (const name of ["first", "previous"]) find(`[data-page=${name}]`).disabled = page === 0;
   for (const name of ["next", "last"]) find(`[data-page=${name}]`).disabled = page === pages - 1;
