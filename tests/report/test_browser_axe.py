@@ -9,7 +9,7 @@ import pytest
 
 from made_runs import make_run, with_forecasts
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = {
@@ -25,8 +25,8 @@ FOUND = """async () => {
 }"""
 
 
-def demo_run():
-    return make_run(12, truth=True, flags=True)
+def demo_run(title="psi known"):
+    return with_forecasts(make_run(12, truth=True, flags=True, title=title), row_name="pair")
 
 
 def river_run():
@@ -37,7 +37,7 @@ def large_run():
     return with_forecasts(make_run(1000, candidates=8, evidence=True))
 
 
-PAGES = {"demo": (demo_run, demo_run), "river": (river_run,), "large": (large_run,)}
+PAGES = {"demo": (demo_run, lambda: demo_run("psi learned")), "river": (river_run,), "large": (large_run,)}
 
 
 @pytest.mark.parametrize("screen", SCREENS)
