@@ -28,7 +28,7 @@ LONGEST_LIST = 50
 SHOWN_FROM, FEWEST_SHOWN = 0.10, 20  # where the slider begins; lower where nothing would be drawn,
 SHOWN_AT_LEAST = 0.01  # but not so low that every edge is
 SHOWN_SECONDS = 0.05  # of a stage; less is 0.0
-MOST_GAINS = 40  # nodes whose gain is shown
+MOST_GAINS = 20  # nodes whose gain is shown
 
 
 def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:

@@ -8,6 +8,8 @@ export const BANDS = [
   { level: 50, low: "q25", high: "q75", opacity: 0.3 },
 ];
 
+const TICK_SPACE = 95; // pixels
+
 function bandTrace(x, points, { level, low, high, opacity }) {
   return {
     type: "scatter",
@@ -29,8 +31,9 @@ function pointText(point) {
 }
 
 // `points` have a label, the quantiles and the observed value; `x` are times, numbers, or places in the order.
-export function fanFigure({ points, x, xTitle, yTitle }) {
+export function fanFigure({ points, x, xTitle, yTitle }, width) {
   const { best, ink } = colours();
+  const nticks = Math.max(3, Math.floor(width / TICK_SPACE));
   const shared = { type: "scatter", x, hoverinfo: "text", hovertext: points.map(pointText) };
   const median = { ...shared, mode: "lines", name: "median", y: points.map(({ median: y }) => y) };
   const values = points.map(({ actual }) => (Number.isNaN(actual) ? null : actual));
@@ -45,7 +48,7 @@ export function fanFigure({ points, x, xTitle, yTitle }) {
       showlegend: true,
       legend: { orientation: "h", traceorder: "normal", x: 0, y: 1.02, yanchor: "bottom" },
       margin: { l: 56, r: 10, t: 30, b: 44 },
-      xaxis: { title: { text: xTitle, standoff: 6 } },
+      xaxis: { title: { text: xTitle, standoff: 6 }, nticks, tickangle: 0, automargin: true },
       yaxis: { title: { text: yTitle, standoff: 6 } },
     },
   };

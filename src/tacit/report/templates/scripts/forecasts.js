@@ -83,7 +83,7 @@ export function showForecasts(section, run, network) {
     }
   };
   update();
-  const draw = addDrawing(element, () => fanFigure(figure));
+  const draw = addDrawing(element, () => fanFigure(figure, element.clientWidth));
   const show = () => {
     update();
     draw();
