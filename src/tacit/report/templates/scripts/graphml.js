@@ -1,15 +1,10 @@
 // The graph as GraphML, which networkx, igraph, Gephi and Cytoscape read. Nodes are named by their names.
 import { edgeRows, exportedNumbers } from "./exported_edges.js";
+import { xmlText } from "./text.js";
 
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;" };
-// biome-ignore lint/suspicious/noControlCharactersInRegex: XML does not have them
-const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 
-const escaped = (text) =>
-  text
-    .toWellFormed()
-    .replace(NOT_IN_XML, "\ufffd")
-    .replace(/[&<>"\t\n\r]/g, (letter) => ENTITIES[letter]);
+const escaped = (text) => xmlText(text).replace(/[&<>"\t\n\r]/g, (letter) => ENTITIES[letter]);
 
 const key = (name, of, type) => `  <key id="${name}" for="${of}" attr.name="${name}" attr.type="${type}"/>`;
 const data = ([name, value]) => `<data key="${name}">${typeof value === "string" ? escaped(value) : value}</data>`;
