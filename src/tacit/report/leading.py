@@ -44,7 +44,7 @@ def leading_said(columns: EdgeColumns) -> str:
 def findings(run: Run) -> list[str]:
     """Return the findings without the verdict of the fit test, which is shown before them."""
     first: Any = (run.record.goodness.get("sentences") or [None])[0]
-    return [finding for finding in run.record.findings if finding != first]
+    return [finding[:1].upper() + finding[1:] for finding in run.record.findings if finding != first]
 
 
 def _number(value: float | None, digits: int) -> str:
