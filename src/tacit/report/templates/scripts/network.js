@@ -9,7 +9,6 @@ import { plural } from "./text.js";
 import { addZoomControls, zoomedRange } from "./zoom.js";
 
 const LABEL_SPACE = 0.16; // beside the graph, as a share of its width
-const LABEL_SPACE_TALL = 0.36; // on a narrow screen
 const NO_LABEL_SPACE = 0.04;
 const FARTHEST = 3; // zoom out up to so many widths of the graph
 
@@ -23,8 +22,7 @@ function fullRange(run, values, share) {
 
 // Return the ranges that show the whole graph.
 function fullView(run) {
-  const forLabels = isTall() ? LABEL_SPACE_TALL : LABEL_SPACE;
-  const x = fullRange(run, run.x, hasAllLabels(run) ? forLabels : NO_LABEL_SPACE);
+  const x = fullRange(run, run.x, hasAllLabels(run) ? LABEL_SPACE : NO_LABEL_SPACE);
   return { x, y: fullRange(run, run.y, shared.bend) };
 }
 
