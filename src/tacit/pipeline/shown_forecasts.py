@@ -94,7 +94,7 @@ def last_rows(pairs: Pairs) -> Int[Tensor, " row"]:
     """
     if pairs.series is None:
         return torch.arange(max(0, len(pairs) - MOST_ROWS), len(pairs))
-    numbers = pairs.series.unique().tolist()
+    numbers = sorted(set(pairs.series.tolist()))
     each = max(FEWEST_ROWS, MOST_ROWS // len(numbers))
     found = [(pairs.series == number).nonzero()[:, 0][-each:] for number in numbers[: MOST_ROWS // each]]
     return torch.cat(found).cpu()

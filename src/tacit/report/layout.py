@@ -49,7 +49,7 @@ def spring_layout(
         moves = _forces(places, pulls, distance) - MIDDLE * distance * places
         lengths = np.linalg.norm(moves, axis=1, keepdims=True)
         places += moves / np.maximum(lengths, 1e-9) * np.minimum(lengths, temperature)
-    places = _lying(_gathered(places, pulls.any(axis=1)))
+    places = _lying(_gathered(places, np.asarray(pulls.any(axis=1))))
     places -= (places.max(0) + places.min(0)) / 2
     return (places / max(float(np.abs(places).max()), 1e-9)).astype(float)
 
