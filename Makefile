@@ -111,7 +111,7 @@ INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt --ed
 	$(INSTALL) '.[dev,$*]'
 	@touch $@ .venv/installed .venv/installed-dev
 
-# Biome alone, for development: the package and its pages need no node.
+# Biome and axe-core, for development: the package and its pages need no node.
 node_modules/installed: package.json package-lock.json
 	npm ci --silent
 	@touch $@

@@ -8,7 +8,7 @@ import pandas as pd
 
 from run_files import write_fields
 from tacit.assessment.identification import FLAGS
-from tacit.records import EDGE_COLUMNS, CandidateCount, Record, Run
+from tacit.records import EDGE_COLUMNS, FORECAST_NUMBERS, CandidateCount, ForecastTable, Record, Run
 
 GOODNESS = {
     "fits": False,
@@ -94,6 +94,21 @@ def make_run(
         acting = edges.columns.intersection(["probability", "std_error", "low", "high"])
         edges.loc[edges.exists < KEEP, acting] = np.nan
     return Run(record=record, edges=edges, history=history)
+
+
+def with_forecasts(run, *, rows=200, nodes=50, row_name="time", variables=("level",), series=()):
+    """The run with forecasts of the last rows, whose bands have the right width: errors are standard normal."""
+    rng = np.random.default_rng(1)
+    nodes = list(range(min(nodes, len(run.record.node_names))))
+    median = rng.normal(size=(rows, len(nodes), len(variables), 1)).cumsum(0)
+    spread = np.array([-1.96, -1.2816, -0.6745, 0, 0.6745, 1.2816, 1.96])
+    numbers = np.concatenate([median + spread, median + rng.normal(size=median.shape)], -1)
+    numbers[3, 0, 0, FORECAST_NUMBERS.index("actual")] = np.nan
+    hours = np.datetime64("2026-01-01T00", "s") + np.arange(rows) * np.timedelta64(1, "h")
+    labels = hours.astype(str).tolist() if row_name == "time" else [str(row) for row in range(rows)]
+    each = [name for name in series for _ in range(rows // len(series))] if series else []
+    table = ForecastTable(row_name, labels, each, nodes, list(variables), numbers)
+    return run.model_copy(update={"forecasts": table})
 
 
 def with_edges(run, **columns):

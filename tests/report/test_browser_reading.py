@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from browser_waits import until
-from made_runs import make_run
+from made_runs import make_run, with_forecasts
 from situation_runs import two_variables_run
 
 pytestmark = pytest.mark.browser
@@ -41,8 +41,11 @@ CONTRAST = """() => {
 INK = """() => [...document.querySelectorAll('.plot text')].map((text) => getComputedStyle(text).fill)"""
 
 
+PAPER = {"width": 680, "height": 1000}  # A4 with margins of 15 mm
+
+
 def whole_run():
-    return make_run(12, truth=True, errors=True, flags=True, coordinates=True)
+    return with_forecasts(make_run(12, truth=True, errors=True, flags=True, coordinates=True))
 
 
 def nasty_run():
@@ -131,6 +134,33 @@ def test_paper_is_light_without_controls_and_with_all_opened(opened, whole):
     assert page.locator("details").last.get_attribute("open") is None
 
 
+def test_nothing_is_wider_than_the_paper(opened, whole):
+    page = opened(whole, viewport=PAPER)
+    page.emulate_media(media="print")
+    until(page, "[...document.querySelectorAll('details')].every(details => details.open)")
+    wide = page.evaluate(
+        "[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && !e.closest('svg, datalist') && "
+        "e.getBoundingClientRect().right > 681).map(e => `${e.tagName} ${e.className}`)"
+    )
+    assert wide == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 680
+
+
+def test_on_a_phone_a_layout_uses_the_height(opened, page_file):
+    page = opened(page_file("layout", lambda: make_run(30)), viewport=PHONE, has_touch=True, is_mobile=True)
+    spread = page.evaluate("""() => {
+        const plot = document.querySelector('.network'), { xaxis, yaxis } = plot._fullLayout, nodes = plot.data.at(-1);
+        const extent = (axis, values) => {
+            const places = values.map((value) => axis.l2p(value));
+            return Math.max(...places) - Math.min(...places);
+        };
+        return [plot.clientHeight, extent(xaxis, nodes.x), extent(yaxis, nodes.y)];
+    }""")
+    assert spread[0] == round(0.72 * PHONE["height"])
+    assert spread[2] > 0.6 * spread[0]
+    assert spread[1] > 0.5 * PHONE["width"]
+
+
 def test_everything_can_be_reached_by_keyboard_and_the_focus_is_seen(opened, whole):
     page = opened(whole)
     everything = page.evaluate("""() => {
@@ -204,7 +234,7 @@ def test_the_smallest_runs_have_a_page(opened, page_file, nodes):
     assert f"{nodes * (nodes - 1)} edges of {nodes * (nodes - 1)}" in page.locator(".count").inner_text()
     page.get_by_role("button", name="Zoom in").first.click()
     page.get_by_role("group", name="Zoom of the matrix").get_by_role("button", name="Zoom out").click()
-    assert "The fit of the model was not tested." in page.locator(".verdict").inner_text()
+    assert "The fit of the model was not tested." in page.locator(".cautions .verdict").inner_text()
 
 
 def test_without_scripts_the_strongest_edges_are_there(opened, whole):

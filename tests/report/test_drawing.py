@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from made_runs import edge_matrix, make_run, with_edges
+from made_runs import edge_matrix, make_run, with_edges, with_forecasts
 from tacit.assessment.evaluation import oracle_edge_prob_mae
 from tacit.records import Record, Run
 from tacit.report import content
 from tacit.report.content import run_content, shortened, start_threshold
 from tacit.report.edge_columns import EdgeColumns, edge_columns
+from tacit.report.leading import leading_edges
 from tacit.report.page import strongest_edges, write_page
 from tacit.report.words import answer, verdict
+
+ENDS = ("source", "target")
 
 
 def two_nodes(names, history=(), **changes):
@@ -32,6 +35,10 @@ def two_nodes(names, history=(), **changes):
 def page_of(run, tmp_path, title="t<i>"):
     write_page([run], tmp_path / "page.html", title)
     return (tmp_path / "page.html").read_text()
+
+
+def leading_of(run):
+    return leading_edges(run, edge_columns(run))
 
 
 def data_of(page):
@@ -122,11 +129,12 @@ def test_the_answer_in_words():
         "3 nodes and 5 learned edges between different nodes: 2 have a probability of 0.10 or more and "
         "1 has a probability of 0.50 or more."
     )
-    assert said[1].startswith("Most probable edges: node 0 → node 1 (0.60), node 2 → node 1 (0.20)")
-    assert said[2] == "1 edge is not identifiable from the data and is not drawn."
-    assert "--std-errors" in said[3]
+    first = [(edge["source"], edge["target"], edge["acts"]) for edge in leading_of(run)[:2]]
+    assert first == [("node 0", "node 1", "0.60"), ("node 2", "node 1", "0.20")]
+    assert said[1] == "1 edge is not identifiable from the data and is not drawn."
+    assert "--std-errors" in said[2]
     known = run.model_copy(update={"record": run.record.model_copy(update={"metrics": {"edge_prob_mae": 0.0123}})})
-    assert answer(known, edge_columns(run))[3] == "Mean absolute error of the probabilities against the truth: 0.0123."
+    assert answer(known, edge_columns(run))[2] == "Mean absolute error of the probabilities against the truth: 0.0123."
     assert verdict(run) == (
         "misfit",
         "The model does not fit at the 5% level",
@@ -142,9 +150,10 @@ def test_edges_that_are_held_fixed_or_next_to_nothing_are_no_findings():
     flags = [["", "", "yes"], ["yes", "", "yes"], ["yes", "yes", ""]]
     probs = [[1, 1.0, 0.001], [0.3, 1, 0.0], [0.0, 0.0, 1]]
     run = with_edges(run, probability=probs, identifiable=flags)
-    assert answer(run, edge_columns(run))[1] == "Most probable edges: node 0 → node 1 (0.30)."
+    found = [(edge["source"], edge["arrow"], edge["target"], edge["acts"]) for edge in leading_of(run)]
+    assert found == [("node 0", "→", "node 1", "0.30")]
     none = with_edges(run, probability=[[1, 1.0, 0.001], [0.0, 1, 0.0], [0.0, 0.0, 1]])
-    assert not any("Most probable" in sentence for sentence in answer(none, edge_columns(none)))
+    assert leading_of(none) == []
 
 
 def test_edges_without_direction_count_once(tmp_path):
@@ -152,15 +161,16 @@ def test_edges_without_direction_count_once(tmp_path):
     run = with_edges(make_run(3, config={"graph": {"symmetric": True}}), probability=probs)
     said = answer(run, edge_columns(run))
     assert said[0].startswith("3 nodes and 3 learned edges between different nodes without direction: 2")
-    assert said[1] == "Most probable edges: node 0 — node 1 (0.90), node 0 — node 2 (0.20)."
+    found = [(edge["source"], edge["arrow"], edge["target"]) for edge in leading_of(run)]
+    assert found == [("node 0", "—", "node 1"), ("node 0", "—", "node 2")]
     page = page_of(run, tmp_path)
     assert "Edges have no direction" in page
     assert data_of(page)["runs"][0]["possible"] == {"identifiable": 3, "all": 3}
 
 
-def test_names_from_right_to_left_do_not_turn_the_arrow_round():
+def test_names_from_right_to_left_do_not_turn_the_arrow_round(tmp_path):
     run = with_edges(make_run(2, names=["שלום", "العربية"]), probability=[[1, 0.9], [0.1, 1]])
-    assert "\u2068العربية\u2069 → \u2068שלום\u2069 (0.90)" in answer(run, edge_columns(run))[1]
+    assert '<span dir="auto">العربية</span> → <span dir="auto">שלום</span>' in page_of(run, tmp_path)
 
 
 def test_without_a_script_the_most_probable_edges_are_a_table(tmp_path):
@@ -178,13 +188,15 @@ def test_without_a_script_the_most_probable_edges_are_a_table(tmp_path):
 
 
 def test_what_the_reader_needs_is_there_in_order(tmp_path):
-    page = page_of(make_run(4, truth=True, errors=True, flags=True), tmp_path)
+    page = page_of(with_forecasts(make_run(4, truth=True, errors=True, flags=True)), tmp_path)
     words = [
         "Result",
+        "Checks and cautions",
         "Learned graph",
         "Edges",
+        "Forecasts of the test part",
         "Matrix of probabilities",
-        "Assessment",
+        "Accuracy and calibration",
         "Details of the run",
     ]
     places = [page.index(f">{word}</h2>") for word in words]
@@ -219,8 +231,15 @@ def test_with_evidence_the_answer_of_the_record_comes_first(tmp_path):
         "with probability 0.1 or more."
     )
     best = strongest_edges(run, 1)[0]
-    arrow = f"{best['source']} → {best['target']} (exists {best['exists']:.2f}, acts {best['probability']:.2f})"
-    assert said[1].startswith(f"Most likely edges: {arrow}")
+    first = leading_of(run)[0]
+    assert (first["source"], first["target"], first["exists"]) == (
+        *(best[end] for end in ENDS),
+        f"{best['exists']:.3f}",
+    )
+    assert first["interval"] == f"{best['low']:.2f} to {best['high']:.2f}"
+    listed = int(edge_columns(run).listed.sum())
+    assert len(leading_of(run)) == min(8, listed)
+    assert page.index('class="leading"') < page.index("The model does not fit")
     assert "Forecast improvement by node" in page
     gains = run.record.node_gains
     assert page.index(f">{max(gains, key=gains.get)}</th>") < page.index(f">{min(gains, key=gains.get)}</th>")

@@ -15,7 +15,7 @@ from tacit.experiments.study import Listener
 from tacit.graph import BernoulliGraph
 from tacit.interrupts import deferred_interrupts
 from tacit.locks import Lock
-from tacit.pipeline import MOST_TESTED
+from tacit.pipeline import MOST_TESTED, pair_forecasts
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import (
@@ -98,6 +98,7 @@ def _run(
                     result.model,
                     [history_line(epoch) for epoch in result.history],
                     EdgeFindings(identifiable=identified.flags()),
+                    pair_forecasts(result.model, pairs.test, seed),
                 )
                 runs[name] = read_run(directory / name)
             interrupted = result.interrupted or bool(held)

@@ -30,6 +30,7 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.path_forecasts import path_class_probabilities, path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import PairsPreparation
+from tacit.pipeline.shown_forecasts import pair_forecasts
 from tacit.pipeline.situation_options import about_depends_on, settle_situations
 from tacit.pipeline.sources import Source, read_source, read_sources, read_table
 from tacit.pipeline.template import write_template
@@ -59,6 +60,7 @@ __all__ = [
     "kept_fan",
     "learn",
     "new_pairs",
+    "pair_forecasts",
     "path_class_probabilities",
     "path_predictions",
     "path_samples",

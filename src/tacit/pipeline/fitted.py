@@ -30,9 +30,11 @@ from tacit.records import (
     MODEL,
     RECORD,
     EdgeFindings,
+    ForecastTable,
     Record,
     Run,
     model_tensors,
+    read_forecasts,
     read_model,
     read_record,
     read_run,
@@ -54,9 +56,10 @@ PRIOR = "prior."  # prefix of the names of the tensors of a prior
 class Fitted:
     """The result of a fit.
 
-    ``own``      the predictor, if it was passed as an object
-    ``weights``  tensors of a model whose custom predictor was not passed yet
-    ``restored`` whether it was read from a file: its model predicts, and needs its loss and priors to be trained
+    ``own``        the predictor, if it was passed as an object
+    ``weights``    tensors of a model whose custom predictor was not passed yet
+    ``forecasts``  of the test part, for the report; None if the run was stopped
+    ``restored``   whether it was read from a file: its model predicts, and needs its loss and priors to be trained
     """
 
     record: Record
@@ -68,6 +71,7 @@ class Fitted:
     own: Predictor | None = None
     weights: Mapping[str, Tensor] | None = None
     restored: bool = False
+    forecasts: ForecastTable | None = None
 
     @property
     def graph(self) -> GraphDistribution:
@@ -94,7 +98,7 @@ class Fitted:
     @property
     def run(self) -> Run:
         """The run as read from a run directory; reports are drawn from it."""
-        return run_of(self.record, self.graph, self.history, self.edges)
+        return run_of(self.record, self.graph, self.history, self.edges, self.forecasts)
 
     def write(self, directory: Path) -> None:
         """Write the files of a run directory."""
@@ -102,7 +106,7 @@ class Fitted:
             self.config.predictor.kind != OWN,
             "a run directory cannot store a custom predictor; use save, which stores its weights",
         )
-        write_run(directory, self.record, self.model, self.history, self.edges)
+        write_run(directory, self.record, self.model, self.history, self.edges, self.forecasts)
 
     @classmethod
     def read(cls, directory: Path, device: torch.device) -> "Fitted":
@@ -129,7 +133,8 @@ class Fitted:
         """Read a run directory with what it knows of its edges and of its training."""
         fitted, run = cls.read(directory, device), read_run(directory)
         candidates = fitted.graph.candidates
-        return replace(fitted, edges=stored_findings(run, candidates), history=run.history)
+        findings = stored_findings(run, candidates)
+        return replace(fitted, edges=findings, history=run.history, forecasts=run.forecasts)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Return the values for JSON, and the tensors."""
@@ -137,6 +142,7 @@ class Fitted:
             "record": self.record.model_dump(mode="json"),
             "edges": self.edges.model_dump(mode="json"),
             "history": self.history,
+            "forecasts": None if self.forecasts is None else self.forecasts.text(self.record.node_names),
         }
         return text, dict(self.weights or {}) if self._model is None else model_tensors(self.model)
 
@@ -146,7 +152,9 @@ class Fitted:
         record = Record.model_validate(text["record"])
         config, preparation = _stored_choices(record)
         stored = EdgeFindings.model_validate(text["edges"]), list(text["history"]), config, preparation
-        fitted = cls(record, *stored, None, weights=dict(tensors), restored=True)
+        shown = text.get("forecasts")
+        forecasts = None if shown is None else read_forecasts(shown, record.node_names)
+        fitted = cls(record, *stored, None, weights=dict(tensors), restored=True, forecasts=forecasts)
         if config.predictor.kind != OWN:
             fitted._build(OwnParts(), device)
         return fitted

@@ -25,11 +25,12 @@ from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
+from tacit.pipeline.shown_forecasts import shown_forecasts
 from tacit.pipeline.simultaneous import held_sentences, without_held
 from tacit.pipeline.situation_answer import asks_situations
 from tacit.pipeline.situations import context_variables
 from tacit.randomness import generator_for, replica_seeds
-from tacit.records import CandidateCount, Record, describe_device, history_line, versions
+from tacit.records import CandidateCount, ForecastTable, Record, describe_device, history_line, versions
 from tacit.threads import threads_for
 from tacit.training import (
     TOO_EARLY,
@@ -93,6 +94,7 @@ class Learned:
         with deferred_interrupts(), threads_for(len(self.plan.dataset.nodes) ** 2):
             self.plan.listener.stage("scoring: forecasts of the test part")
             record = _record(self)
+            forecasts = self._forecasts()
             self.plan.listener.times.finish()
             record = record.model_copy(update={"stages": self.plan.listener.times.rounded()})
         history = [history_line(epoch) for epoch in self.result.history]
@@ -105,7 +107,15 @@ class Learned:
             self.plan.dataset.preparation,
             self.model,
             own,
+            forecasts=forecasts,
         )
+
+    def _forecasts(self) -> ForecastTable | None:
+        """Return the forecasts that the page shows; none of a run that was stopped, for which a person waits."""
+        if not self.complete:
+            return None
+        plan = self.plan
+        return shown_forecasts(self.model, self.split.test, plan.dataset, plan.config, self.assessment.edges, plan.seed)
 
 
 def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:

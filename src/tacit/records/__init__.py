@@ -10,6 +10,7 @@ from tacit.records.edges_csv import (
     candidates_text,
     edges_text,
 )
+from tacit.records.forecasts_csv import FORECAST_NUMBERS, FORECASTS, QUANTILES, ForecastTable, read_forecasts
 from tacit.records.lags_csv import LAGS, LagTable
 from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, INFINITE, MODEL, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
@@ -25,10 +26,13 @@ __all__ = [
     "CANDIDATE_PARTS",
     "EDGES_BY",
     "EDGE_COLUMNS",
+    "FORECASTS",
+    "FORECAST_NUMBERS",
     "FORMAT",
     "INFINITE",
     "LAGS",
     "MODEL",
+    "QUANTILES",
     "RECORD",
     "REGIME",
     "VARIES",
@@ -36,6 +40,7 @@ __all__ = [
     "CandidateCount",
     "EdgeFindings",
     "EdgesBy",
+    "ForecastTable",
     "LagTable",
     "Record",
     "Run",
@@ -46,6 +51,7 @@ __all__ = [
     "make_directory",
     "model_tensors",
     "new_directory",
+    "read_forecasts",
     "read_model",
     "read_record",
     "read_run",

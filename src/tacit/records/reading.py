@@ -18,6 +18,7 @@ from tacit.records.checksums import ChangedError, checksum, read_object, read_se
 from tacit.records.directories import CALL, resuming
 from tacit.records.edges_by_csv import EDGES_BY
 from tacit.records.edges_csv import EDGES
+from tacit.records.forecasts_csv import FORECASTS
 from tacit.records.lags_csv import LAGS
 from tacit.records.record import FORMAT, RECORD, Record
 from tacit.records.run import HISTORY, Run
@@ -35,12 +36,15 @@ def read_record(directory: Path) -> Record:
 
 
 def read_run(directory: Path) -> Run:
-    """Read record, edges, lags, edges by situation and history."""
+    """Read record, edges, lags, edges by situation, forecasts and history."""
     record = read_record(directory)
     with _said_in_one_line(directory):
         history = [json.loads(line) for line in _belonging(directory, HISTORY, record).splitlines()]
-        lags, by = (_belonging(directory, name, record) if name in record.files else None for name in (LAGS, EDGES_BY))
-        return Run.of(record, _belonging(directory, EDGES, record), history, lags, by)
+        further = (
+            _belonging(directory, name, record) if name in record.files else None
+            for name in (LAGS, EDGES_BY, FORECASTS)
+        )
+        return Run.of(record, _belonging(directory, EDGES, record), history, *further)
 
 
 def _require_format(directory: Path, fields: dict[str, Any]) -> None:

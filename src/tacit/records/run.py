@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from tacit.records.edges_by_csv import EdgesBy, read_edges_by
 from tacit.records.edges_csv import EdgeTable, read_edges
+from tacit.records.forecasts_csv import ForecastTable, read_forecasts
 from tacit.records.lags_csv import LagTable, read_lags
 from tacit.records.record import Record
 
@@ -18,7 +19,8 @@ class Run(BaseModel):
     """The content of a run directory; ``edges`` is the table of ``edges.csv``, with numbers for source and target.
 
     ``lags`` is ``lags.csv``; None without lags, as for pairs without time. ``edges_by`` is ``edges_by.csv``; None if it
-    was not tested, or not found, that edges depend on the situation.
+    was not tested, or not found, that edges depend on the situation. ``forecasts`` is ``forecasts.csv``; None if no
+    forecasts were kept.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -28,6 +30,7 @@ class Run(BaseModel):
     history: list[dict[str, Any]]
     lags: LagTable | None = None
     edges_by: EdgesBy | None = None
+    forecasts: ForecastTable | None = None
 
     @classmethod
     def of(
@@ -37,13 +40,15 @@ class Run(BaseModel):
         history: list[dict[str, Any]],
         lags: str | None = None,
         edges_by: str | None = None,
+        forecasts: str | None = None,
     ) -> "Run":
         """Return the run of a record, the lines of the history and the texts of the CSV files."""
         count = None if record.candidates is None else record.candidates.count
         table = read_edges(edges, record.node_names, count, record.keep)
         profiles = None if lags is None else read_lags(lags, record.node_names)
         by = None if edges_by is None else read_edges_by(edges_by, record.node_names)
-        return cls(record=record, edges=table, history=history, lags=profiles, edges_by=by)
+        shown = None if forecasts is None else read_forecasts(forecasts, record.node_names)
+        return cls(record=record, edges=table, history=history, lags=profiles, edges_by=by, forecasts=shown)
 
     @property
     def has_candidates(self) -> bool:

@@ -11,6 +11,7 @@ from tacit.graph import GraphDistribution
 from tacit.records.checksums import checksum, sealed
 from tacit.records.edges_by_csv import EDGES_BY
 from tacit.records.edges_csv import EDGES, EdgeFindings, candidates_text, edges_text
+from tacit.records.forecasts_csv import FORECASTS, ForecastTable
 from tacit.records.lags_csv import LAGS
 from tacit.records.model_file import MODEL, pack_model
 from tacit.records.record import RECORD, Record
@@ -24,12 +25,13 @@ def write_run(
     model: LatentGraphModel,
     history: Sequence[Mapping[str, Any]],
     edges: EdgeFindings | None = None,
+    forecasts: ForecastTable | None = None,
 ) -> None:
     """Write the files of a run; the record is written last, and marks the directory as a complete run."""
     lines = "".join(json.dumps(line) + "\n" for line in history)
     listed = _edges_of(model.graph, record, edges)
     files = {EDGES: listed.encode(), HISTORY: lines.encode(), MODEL: pack_model(model, record)}
-    further = {LAGS: _lags_of(record, edges), EDGES_BY: _edges_by_of(record, edges)}
+    further = dict(zip((LAGS, EDGES_BY, FORECASTS), _further(record, edges, forecasts), strict=True))
     files |= {name: text.encode() for name, text in further.items() if text is not None}
     whole = record.model_copy(update={"sha256": "", "files": {name: checksum(data) for name, data in files.items()}})
     files[RECORD] = sealed(whole.model_dump_json(indent=2) + "\n")
@@ -38,10 +40,14 @@ def write_run(
 
 
 def run_of(
-    record: Record, graph: GraphDistribution, history: Sequence[Mapping[str, Any]], edges: EdgeFindings | None = None
+    record: Record,
+    graph: GraphDistribution,
+    history: Sequence[Mapping[str, Any]],
+    edges: EdgeFindings | None = None,
+    forecasts: ForecastTable | None = None,
 ) -> Run:
     """Return the run as it would be read from a run directory, without writing one."""
-    further = _lags_of(record, edges), _edges_by_of(record, edges)
+    further = _further(record, edges, forecasts)
     return Run.of(record, _edges_of(graph, record, edges), [dict(line) for line in history], *further)
 
 
@@ -52,12 +58,13 @@ def _edges_of(graph: GraphDistribution, record: Record, edges: EdgeFindings | No
     return candidates_text(probs, candidates.to("cpu"), record.node_names, edges, record.keep)
 
 
-def _lags_of(record: Record, edges: EdgeFindings | None) -> str | None:
-    return None if edges is None or edges.lags is None else edges.lags.text(record.node_names)
-
-
-def _edges_by_of(record: Record, edges: EdgeFindings | None) -> str | None:
-    return None if edges is None or edges.by is None else edges.by.text(record.node_names)
+def _further(
+    record: Record, edges: EdgeFindings | None, forecasts: ForecastTable | None
+) -> tuple[str | None, str | None, str | None]:
+    """Return the texts of ``lags.csv``, ``edges_by.csv`` and ``forecasts.csv``; None for one that is not there."""
+    lags, by = (None, None) if edges is None else (edges.lags, edges.by)
+    texts = [None if one is None else one.text(record.node_names) for one in (lags, by, forecasts)]
+    return texts[0], texts[1], texts[2]
 
 
 def history_line(epoch: Epoch) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from tacit.assessment.uncertainty import LISTED_FROM
 from tacit.records import VARIES, Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.embedding import FLOATS, packed, packed_edges
+from tacit.report.forecasts import forecast_options, packed_forecasts
 from tacit.report.lags import packed_lags
+from tacit.report.leading import findings, leading_edges, leading_said
 from tacit.report.listed import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
 from tacit.report.regimes import blocks_shown, has_own_regimes, packed_posterior, situations_said, value_words
@@ -26,7 +28,7 @@ LONGEST_LIST = 50
 SHOWN_FROM, FEWEST_SHOWN = 0.10, 20  # where the slider begins; lower where nothing would be drawn,
 SHOWN_AT_LEAST = 0.01  # but not so low that every edge is
 SHOWN_SECONDS = 0.05  # of a stage; less is 0.0
-MOST_GAINS = 40  # nodes whose gain is shown
+MOST_GAINS = 20  # nodes whose gain is shown
 
 
 def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
@@ -40,6 +42,10 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "verdict": verdict(run),
         "answer": answer(run, columns),
         "edge_error": edge_error(run),
+        "leading": leading_edges(run, columns),
+        "leading_said": leading_said(columns),
+        "findings": findings(run),
+        "forecasts": forecast_options(run),
         "edges": strongest_edges(run, ROWS, columns),
         "columns": shown_columns(columns, by_situation=situations is not None),
         "num_edges": len(columns),
@@ -59,6 +65,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
             "ranks": bool(rank_shares(run.record.goodness)),
             "coverage": bool(coverage_points(run)),
             "truth": columns.truth is not None,
+            "intervals": columns.low is not None,
             "gains": any("gain" in numbers for numbers in run.record.references.values()),
         },
         "targets_said": targets_said(run),
@@ -66,6 +73,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "scores_explained": scores_explained(run),
         "scores": {"learned graph": run.record.metrics, **run.record.references},
         "config": json.dumps(shortened(run.record.config), indent=2, ensure_ascii=False),
+        "panels": shown_panels(columns),
         "symmetric": is_symmetric(run),
         "undirected": columns.undirected is not None and bool(columns.undirected.any()),
         "situations": situations,
@@ -88,6 +96,12 @@ def shown_columns(columns: EdgeColumns, *, by_situation: bool = False) -> list[s
     optional = (*numbers, "direction", "identifiable", "varies", "truth")
     known = [name for name in optional if getattr(columns, name) is not None or (name == "varies" and by_situation)]
     return ["source", "target", *known, *(["error"] if columns.truth is not None else [])]
+
+
+def shown_panels(columns: EdgeColumns) -> list[str]:
+    """Return what the matrices show, in their order."""
+    first = [] if columns.exists is None else ["exists"]
+    return [*first, "probability", *(["truth", "error"] if columns.truth is not None else [])]
 
 
 def start_threshold(columns: EdgeColumns) -> float:
@@ -170,6 +184,7 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
         "nodes": names,
         "edges": packed_edges(columns, dense=dense),
         "lags": packed_lags(run, columns),
+        "forecasts": packed_forecasts(run),
         "threshold": threshold,
         "listedFrom": 1.0 if columns.listed_from is None else columns.listed_from,
         "places": {

@@ -9,10 +9,11 @@ takes 3 s for 1,000 nodes on one core; written with arrays it takes a fraction o
 import math
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 Positions = Float[np.ndarray, "node 2"]
 STEPS = 80
+RING = (1.15, 1.4)  # radii of the ring of nodes without edges, in radii of the others
 MIDDLE = 0.6  # pull towards the middle, in units of 1 / k: parts stay together, and do not overlap
 
 
@@ -48,7 +49,7 @@ def spring_layout(
         moves = _forces(places, pulls, distance) - MIDDLE * distance * places
         lengths = np.linalg.norm(moves, axis=1, keepdims=True)
         places += moves / np.maximum(lengths, 1e-9) * np.minimum(lengths, temperature)
-    places = _lying(places)
+    places = _lying(_gathered(places, np.asarray(pulls.any(axis=1))))
     places -= (places.max(0) + places.min(0)) / 2
     return (places / max(float(np.abs(places).max()), 1e-9)).astype(float)
 
@@ -68,6 +69,19 @@ def _forces(
     np.divide(distance**2, squares, out=squares)
     along -= squares
     return np.stack([(along * across).sum(1), (along * up).sum(1)], axis=1)
+
+
+def _gathered(places: Float[np.ndarray, "node 2"], linked: Bool[np.ndarray, " node"]) -> Float[np.ndarray, "node 2"]:
+    """Return the places with nodes that have no edge near the others, from which they were pushed far away."""
+    middle = places[linked].mean(0)
+    distance = np.linalg.norm(places - middle, axis=1, keepdims=True)
+    inner, outer = (float(distance[linked].max()) * factor for factor in RING)
+    farthest = float(distance.max())
+    if farthest <= outer:
+        return places
+    beyond = inner + (outer - inner) * (distance - inner) / (farthest - inner)
+    moved = middle + (places - middle) * beyond / distance.clip(1e-9)
+    return np.where((distance > inner) & ~linked[:, None], moved, places)
 
 
 def _lying(places: Float[np.ndarray, "node 2"]) -> Float[np.ndarray, "node 2"]:

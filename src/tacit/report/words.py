@@ -1,16 +1,11 @@
 """The result of a run in words."""
 
-import unicodedata
-from typing import Any
-
 import numpy as np
 
 from tacit.records import Run
 from tacit.report.edge_columns import FIXED, UNIDENTIFIABLE, EdgeColumns, is_symmetric
-from tacit.report.strongest import strongest_edges
 
 LEVELS = (0.1, 0.5)
-NAMED, NAMED_FROM = 3, 0.005  # edges that are named, and their least probability: a smaller one is rounded to 0.00
 KINDS = {True: "fits", False: "misfit", None: "untested"}  # CSS classes of the verdict on the fit
 UNTESTED = "The fit of the model was not tested."
 
@@ -25,7 +20,7 @@ def verdict(run: Run) -> tuple[str, str, str]:
 
 
 def answer(run: Run, columns: EdgeColumns) -> list[str]:
-    """Return sentences: the number of edges, the most likely ones, those that are not identifiable, errors.
+    """Return sentences: the number of edges, those that are not identifiable, errors.
 
     Whether there is a graph, and which edges are listed, is in the sentences of the record.
     """
@@ -39,10 +34,6 @@ def answer(run: Run, columns: EdgeColumns) -> list[str]:
         f"{_have(int((probs >= level).sum()))} a probability of {level:.2f} or more" for level in LEVELS
     )
     said = [f"{_nodes(run)} and {len(probs):,} learned {_edges_of(run)}: {counts}."]
-    named = strongest_edges(run, NAMED, columns, possible & (columns.probability >= NAMED_FROM))
-    if named:
-        edges = [f"{_named(run, edge)} ({edge['probability']:.2f})" for edge in named]
-        said.append(f"Most probable edges: {', '.join(edges)}.")
     hidden = columns.identifiable is not None and columns.between & (columns.identifiable == UNIDENTIFIABLE)
     count = int(np.sum(hidden))
     if count:
@@ -62,14 +53,6 @@ def _with_evidence(run: Run, columns: EdgeColumns) -> list[str]:
         f"{_nodes(run)} and {possible:,} {_edges_of(run)}; how often they act was estimated for the {kept:,} that "
         f"exist with probability {keep:g} or more."
     ]
-    named = [
-        f"{_named(run, edge)} (exists {edge['exists']:.2f}"
-        + ("" if edge["probability"] is None else f", acts {edge['probability']:.2f}")
-        + ")"
-        for edge in strongest_edges(run, NAMED, columns, columns.listed)
-    ]
-    if named:
-        said.append(f"Most likely edges: {', '.join(named)}.")
     return said + _error_sentences(run)
 
 
@@ -82,11 +65,6 @@ def _edges_of(run: Run) -> str:
     return f"{what} without direction" if is_symmetric(run) else what
 
 
-def _named(run: Run, edge: dict[str, Any]) -> str:
-    no_arrow = is_symmetric(run) or edge["undirected"]
-    return f"{isolated(edge['source'])} {'—' if no_arrow else '→'} {isolated(edge['target'])}"
-
-
 def _error_sentences(run: Run) -> list[str]:
     error = edge_error(run)
     return [] if error is None else [f"Mean absolute error of the probabilities against the truth: {error:.4f}."]
@@ -96,16 +74,6 @@ def edge_error(run: Run) -> float | None:
     """Return the mean absolute error of the identifiable edge probabilities, where the truth is known."""
     metrics = run.record.metrics
     return metrics.get("edge_prob_mae_identifiable", metrics.get("edge_prob_mae"))
-
-
-def isolated(name: str) -> str:
-    """Return a name that does not change the direction of the text beside it, when it is written from right to left.
-
-    >>> isolated("north"), len(isolated("\u05e9\u05dc\u05d5\u05dd"))
-    ('north', 6)
-    """
-    turns = any(unicodedata.bidirectional(letter) in {"R", "AL", "AN"} for letter in name)
-    return f"\u2068{name}\u2069" if turns else name
 
 
 def _have(count: int) -> str:

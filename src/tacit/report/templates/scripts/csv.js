@@ -23,11 +23,3 @@ export function csvText(run, edges) {
   for (const edge of edges) lines.push(columns.map((column) => cellText(run, column, edge)).join(","));
   return `${lines.join("\n")}\n`;
 }
-
-export function saveFile(name, text) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-}

@@ -85,6 +85,7 @@ function addLine(trace, run, edge) {
 export function edgeTraces(run, { chosenNode }, { edges }) {
   const traces = new Map();
   const marker = {
+    opacity: 1, // sizes that differ would make them translucent
     symbol: [],
     angle: [],
     size: [],

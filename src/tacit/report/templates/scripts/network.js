@@ -3,6 +3,7 @@ import { chooseEdges, countText } from "./drawn_edges.js";
 import { edgeTraces } from "./edge_traces.js";
 import { addDrawing } from "./figures.js";
 import { hasAllLabels, nodeTrace } from "./node_trace.js";
+import { isTall, tallHeight } from "./portrait.js";
 import { shared } from "./stored.js";
 import { plural } from "./text.js";
 import { addZoomControls, zoomedRange } from "./zoom.js";
@@ -26,6 +27,7 @@ function fullView(run) {
 }
 
 function heightOf(run, view, width) {
+  if (isTall() && run.places.kind === "layout") return tallHeight();
   const slope = ((view.y[1] - view.y[0]) * run.places.stretch) / (view.x[1] - view.x[0]);
   return Math.round(Math.min(640, 0.8 * Math.max(innerHeight, 600), Math.max(320, slope * width + 54)));
 }
@@ -114,5 +116,5 @@ export function showNetwork(section, run) {
   const check = section.querySelector(".show-hidden");
   check?.addEventListener("change", () => update({ showHidden: check.checked }));
   addNetworkZoom(section, element, view);
-  return { element, chooseNode: (node) => update({ chosenNode: node }), refresh: () => update({}) };
+  return { element, state, chooseNode: (node) => update({ chosenNode: node }), refresh: () => update({}) };
 }

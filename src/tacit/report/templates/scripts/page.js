@@ -2,7 +2,9 @@
 
 import { showAssessment } from "./assessment.js";
 import { showCopyButton } from "./clipboard.js";
+import { showExport } from "./export_menu.js";
 import { followMedia } from "./figures.js";
+import { showForecasts } from "./forecasts.js";
 import { showMatrices } from "./matrix.js";
 import { showNetwork } from "./network.js";
 import { showRegimes } from "./regime_strip.js";
@@ -28,6 +30,8 @@ for (const section of document.querySelectorAll("section.run")) {
   showSituationControls(section, run, situation);
   showRegimes(section, run);
   showAssessment(section, run);
+  showForecasts(section, run, network);
+  showExport(section, run, network);
   showCopyButton(section);
 }
 document.documentElement.classList.add("drawn");

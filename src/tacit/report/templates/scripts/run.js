@@ -3,6 +3,7 @@
 // `decides` decides which edges are shown: the probability that an edge exists, or without evidence its probability.
 // The probability of an edge that is not kept is NaN; `acts` has 0 there.
 import { readLags } from "./lags.js";
+import { isTall, upright } from "./portrait.js";
 import { largestSpreads, readSituations } from "./situations.js";
 import { roundToSixDigits, unpack } from "./stored.js";
 import { isolated, plotlyText, shortened } from "./text.js";
@@ -24,8 +25,8 @@ function unpackEdges(run, edges) {
 }
 
 function addPlaces(run, places) {
-  run.x = unpack(places.x);
-  run.y = unpack(places.y);
+  Object.assign(run, { x: unpack(places.x), y: unpack(places.y), places });
+  if (places.kind === "layout" && isTall()) Object.assign(run, upright(run));
   run.drawnNodes = places.node || run.names.map((_, node) => node);
   run.placeOf = new Int32Array(run.numNodes).fill(-1);
   run.drawnNodes.forEach((node, place) => {

@@ -1,7 +1,8 @@
 // The table of edges: sorted by any column, filtered, and shown a page at a time.
-import { csvText, saveFile } from "./csv.js";
+import { csvText } from "./csv.js";
 import { directionWord } from "./edges.js";
 import { onRedraw } from "./figures.js";
+import { saveFile } from "./files.js";
 import { lagChart, lagText } from "./lags.js";
 import { shared } from "./stored.js";
 import { firstColumn, isName, nameFilter, sortedEdges } from "./table_rows.js";
@@ -48,6 +49,7 @@ function showRows(section, run, columns, { chosen, page: wantedPage, countText }
   const to = Math.min(chosen.length, from + size - 1);
   const printed = isPrinting() && pages > 1 ? ` Rows ${grouped(from)} to ${grouped(to)} are printed.` : "";
   find(".rows").textContent = countText + printed;
+  find(".pages").hidden = pages === 1;
   find(".page-number").textContent = `Page ${grouped(page + 1)} of ${grouped(pages)}`;
   for (const name of ["first", "previous"]) find(`[data-page=${name}]`).disabled = page === 0;
   for (const name of ["next", "last"]) find(`[data-page=${name}]`).disabled = page === pages - 1;
@@ -110,7 +112,7 @@ export function showTable(section, run, showCurve) {
     input.addEventListener("input", filter);
   }
   const download = section.querySelector(".edges .download");
-  download.addEventListener("click", () => saveFile("edges.csv", csvText(run, state.chosen)));
+  download.addEventListener("click", () => saveFile("edges.csv", csvText(run, state.chosen), "text/csv;charset=utf-8"));
   onRedraw(show); // paper has more rows
   filter();
 }

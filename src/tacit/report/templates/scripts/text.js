@@ -4,7 +4,12 @@
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", $: "&#36;" };
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
-export const plotlyText = (text) => text.replace(/[&<>$]/g, (letter) => ENTITIES[letter]);
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that XML does not have
+const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+
+// Return a text without what XML does not have, for GraphML and SVG.
+export const xmlText = (text) => text.toWellFormed().replace(NOT_IN_XML, "\ufffd");
+export const plotlyText = (text) => xmlText(text).replace(/[&<>$]/g, (letter) => ENTITIES[letter]);
 export const shortened = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 export const grouped = (count) => count.toLocaleString("en-US");
 export const plural = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
