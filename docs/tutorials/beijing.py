@@ -17,7 +17,6 @@
 
 # %% alt="PM2.5 of three stations over two months: they rise and fall together, with gaps where values are missing"
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 
 from tacit.data import load_beijing_air
@@ -140,13 +139,18 @@ pd.DataFrame(rows).T[["point_mae", "crps"]].astype(float).round(2)
 import json
 from pathlib import Path
 
-kinds = {"none": "no graph", "full": "all edges", "nearest": "5 nearest", "random": "random edges", "learned": "learned graph"}
+kinds = {
+    "none": "no graph",
+    "full": "all edges",
+    "nearest": "5 nearest",
+    "random": "random edges",
+    "learned": "learned graph",
+}
 crps = {}
 for kind, words in kinds.items():
     record = json.loads(Path(f"docs/results/air-quality/records/{kind}-1h.json").read_text())
     crps[words] = [run["crps"] for run in record["runs"]]
-summary = pd.DataFrame(crps).agg(["mean", "std"]).T.round(2)
-summary
+pd.DataFrame(crps).agg(["mean", "std"]).T.round(2)
 
 # %% [markdown]
 # The learned graph is best, but random edges that are not learned give about 90% of the improvement over no graph. Most of the improvement

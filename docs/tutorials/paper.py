@@ -70,7 +70,7 @@ cost = np.where(graphs, 1 - true_theta, true_theta)  # E|y - A| of each graph
 score = np.where(graphs, 1 / 0.3, -1 / 0.7)  # d log P / d theta
 others = (cost.sum(1, keepdims=True) - cost) / 15
 estimates = {"no baseline": (cost * score).mean(1), "leave-one-out baseline": ((cost - others) * score).mean(1)}
-pd.DataFrame({name: {"mean": values.mean(), "deviation": values.std()} for name, values in estimates.items()}).T.round(3)
+pd.DataFrame(estimates).agg(["mean", "std"]).T.round(3)
 
 # %% [markdown]
 # Both means are the exact derivative, $1 - 2\theta^* = -0.2$, within the error of the simulation. The baseline makes the deviation several times smaller.
@@ -101,6 +101,7 @@ pairs.train.inputs.shape, pairs.train.targets.shape
 # The model is a distribution of graphs, a predictor and a loss. We keep the true predictor (the paper's "psi known"), start at random probabilities, and
 # train with the expected squared error and with the energy score. `monitor` records the mean absolute error of the probabilities after
 # each epoch: the paper's calibration error, `edge_prob_mae` in tacit.
+
 
 # %% alt="Left: error of the edge probabilities by epoch; it stays high for the expected error and falls for the energy score. Right: true and learned probabilities"
 def train(loss):
@@ -162,7 +163,11 @@ for name in (*LOSS_TABLE, "ours"):
     record = json.loads(Path(f"docs/results/losses/records/learned-{name}.json").read_text())
     published = "" if name == "ours" else "{:.3f} ± {:.3f}".format(*LOSS_TABLE[name][0])
     errors = mean_and_deviation(column(record, "edge_prob_mae"))
-    rows[name] = {"paper": published, "tacit": errors, "good starts": f"{len(good_runs(record))} of {len(record['runs'])}"}
+    rows[name] = {
+        "paper": published,
+        "tacit": errors,
+        "good starts": f"{len(good_runs(record))} of {len(record['runs'])}",
+    }
 pd.DataFrame(rows).T.rename_axis("edge_prob_mae, psi trained")
 
 # %% [markdown]

@@ -37,9 +37,8 @@ fig, axes = plt.subplots(4, sharex=True, figsize=(6.4, 3.6))
 for ax, name in zip(axes, names, strict=True):
     ax.plot(table.index[:120], table[name][:120], lw=1)
     ax.set_ylabel(name, rotation=0, ha="right", va="center")
-closed = ~gate[:120]
-axes[2].fill_between(table.index[:120], *axes[2].get_ylim(), where=closed, color="0.9", lw=0, step="mid")
-axes[2].annotate("grey: gate closed", (0.99, 0.9), xycoords="axes fraction", ha="right", va="top", fontsize=7)
+axes[2].vlines(table.index[:120][~gate[:120]], 8.8, 11.4, color="0.88", lw=3, zorder=0)
+axes[2].set_title("grey: gate closed", loc="right", fontsize=7, pad=0)
 axes[3].xaxis.set_major_formatter(plt.matplotlib.dates.DateFormatter("%d %b"))
 fig.align_ylabels()
 plt.show()
@@ -65,7 +64,8 @@ print("\n".join(model.answer_))
 # ## Two numbers per edge
 
 # %%
-model.listed_edges()[["source", "target", "exists", "probability", "std_error", "low", "high", "effect", "lag"]].round(3)
+columns = ["source", "target", "exists", "probability", "std_error", "low", "high", "effect", "lag"]
+model.listed_edges()[columns].round(3)
 
 # %% [markdown]
 # - `exists` is the probability that the edge is needed at all, given the data. It is 1.000 for both edges. A small value means that
@@ -86,7 +86,8 @@ for name, (x, y) in places.items():
     ax.text(x, y, name, ha="center", va="center", bbox={"boxstyle": "round,pad=0.5", "fc": "white", "ec": "0.4"})
 for edge in model.listed_edges().itertuples():
     (x0, y0), (x1, y1) = places[edge.source], places[edge.target]
-    style = {"arrowstyle": "-|>", "lw": 3, "alpha": max(0.2, edge.probability), "color": "C0", "shrinkA": 32, "shrinkB": 32}
+    style = {"arrowstyle": "-|>", "lw": 3, "color": "C0", "alpha": max(0.2, edge.probability)}
+    style |= {"shrinkA": 32, "shrinkB": 32}
     ax.annotate("", (x1, y1), (x0, y0), arrowprops=style)
     words = f"exists {edge.exists:.2f}\nacts {edge.probability:.2f} [{edge.low:.2f}, {edge.high:.2f}]"
     ax.text((x0 + x1) / 2, (y0 + y1) / 2 + 0.1, words, ha="center", va="bottom", fontsize=8)

@@ -1,4 +1,4 @@
-"""Tutorials: how a notebook becomes a page, when it is run again, and what ends the build; all of them run in the slow tier."""
+"""Tutorials: how a notebook becomes a page, when it is run again, what ends the build; all of them run with -m slow."""
 
 import base64
 import io
@@ -65,7 +65,9 @@ def test_the_key_follows_what_changes_the_outputs(small, tmp_path):
 
 
 def test_a_file_that_is_not_there_is_refused(small):
-    with pytest.raises(notebooks.TutorialError, match=r"lesson\.py: reads must name files of the repository, got .*gone"):
+    with pytest.raises(
+        notebooks.TutorialError, match=r"lesson\.py: reads must name files of the repository, got .*gone"
+    ):
         small(LESSON.replace("[records]", "[gone]")).key()
 
 

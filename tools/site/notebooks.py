@@ -30,6 +30,7 @@ CACHE = ROOT / ".cache" / "tutorials"
 AT_A_TIME = 2
 SLOW = "slow"
 SHELL = "%%bash"
+STYLE = Path(__file__).with_name("matplotlibrc")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -66,13 +67,12 @@ class Tutorial:
         return [file for path in named for file in ([path] if path.is_file() else sorted(path.rglob("*")))]
 
     def key(self) -> str:
-        """Return what changes with the code cells, the package, the versions, the files it reads and this tool.
+        """Return what changes with the code cells, the package, the versions, the files it reads and the style.
 
         It does not change with the text, so that a page can be reworded without running it again.
         """
         package = sorted(path for path in (self.root / "src").rglob("*") if path.suffix in (".py", ".npz", ".html"))
-        here = Path(__file__)
-        files = [*package, self.root / "constraints.txt", *self.reads(), here, here.with_name("matplotlibrc")]
+        files = [*package, self.root / "constraints.txt", *self.reads(), STYLE]
         found = hashlib.sha256(str(self.slow).encode())
         for cell in code_cells(self.notebook()):
             found.update(f"{cell.source}\n{cell.metadata.get('tags')}\n".encode())
@@ -152,13 +152,14 @@ async def _run(tutorial: Tutorial) -> Any:
 
 def _environment(tutorial: Tutorial, own: str) -> dict[str, str]:
     """One thread, the style of the pictures, no history of the user's, and the ``tacit`` of this interpreter."""
-    here = Path(__file__).parent
     return {
         **os.environ,
         "OMP_NUM_THREADS": "1",
-        "MATPLOTLIBRC": str(here / "matplotlibrc"),
+        "MATPLOTLIBRC": str(STYLE),
         "IPYTHONDIR": own,
-        "PYTHONPATH": os.pathsep.join([str(tutorial.root / "src"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "PYTHONPATH": os.pathsep.join([str(tutorial.root / "src"), os.environ.get("PYTHONPATH", "")]).rstrip(
+            os.pathsep
+        ),
         "PYTHONWARNINGS": "",
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     }
