@@ -36,8 +36,8 @@ for words, values in losses.items():
     ax.plot(theta, values, label=words)
 ax.axvline(true_theta, color="0.7", lw=1, ls="--")
 ax.plot(true_theta, true_theta - true_theta**2, "o", color="C3")
-ax.set(xlabel="$\\theta$", ylabel="expected loss", ylim=(0.15, 0.75))
-ax.legend()
+ax.set(xlabel="$\\theta$", ylabel="expected loss", ylim=(0.15, 1.0))
+ax.legend(loc="upper right")
 plt.show()
 
 # %% [markdown]
@@ -99,33 +99,36 @@ pairs.train.inputs.shape, pairs.train.targets.shape
 # ## A short training
 #
 # The model is a distribution of graphs, a predictor and a loss. We keep the true predictor (the paper's "psi known"), start at random probabilities, and
-# train with the expected squared error and with the energy score. `monitor` records the mean absolute error of the probabilities after
+# train with the expected absolute error and with the energy score. `monitor` records the mean absolute error of the probabilities after
 # each epoch: the paper's calibration error, `edge_prob_mae` in tacit.
 
 
 # %% alt="Left: error of the edge probabilities by epoch; it stays high for the expected error and falls for the energy score. Right: true and learned probabilities"
 def train(loss):
     graph = BernoulliGraph.uniform(system.num_nodes, generator=torch.Generator().manual_seed(0))
-    model = ModelConfig(loss=loss, num_graphs=16).build(graph, system.true_predictor(), pairs.train.targets)
+    config = ModelConfig(loss=loss, num_graphs=32, share_graphs=True)
+    model = config.build(graph, system.true_predictor(), pairs.train.targets)
     truth = system.true_edge_probs
     return fit(
         model,
         pairs.train,
         pairs.validation,
-        FitSettings(epochs=6, schedule=CosineDecay(0.1)),
+        FitSettings(epochs=5, batch_size=32, schedule=CosineDecay(0.1)),
         seeds=[0],
         compile=False,
         monitor=lambda edge_probs, _: {"edge_prob_mae": (edge_probs - truth).abs().mean((1, 2)).tolist()},
     )
 
 
-results = {"expected error": train("literature_2_mse"), "energy score": train("energy")}
+results = {"expected error": train("literature_2_mae"), "energy score": train("energy")}
 
 fig, axes = plt.subplots(1, 4, figsize=(8.4, 2.4), width_ratios=[1.5, 1, 1, 1], layout="constrained")
 for words, result in results.items():
-    axes[0].plot([epoch.monitored["edge_prob_mae"][0] for epoch in result.history], marker="o", ms=3, label=words)
+    axes[0].plot(
+        range(1, 6), [epoch.monitored["edge_prob_mae"][0] for epoch in result.history], marker="o", ms=3, label=words
+    )
 axes[0].set(xlabel="epoch", title="edge_prob_mae", ylim=(0, None))
-axes[0].legend()
+axes[0].legend(loc="center right")
 learned = {words: result.model.graph.edge_probs.detach() for words, result in results.items()}
 for ax, (words, probs) in zip(axes[1:], {"truth": system.true_edge_probs, **learned}.items(), strict=True):
     ax.imshow(probs, vmin=0, vmax=1)
@@ -137,7 +140,8 @@ for words, result in results.items():
     print(f"{words:>14}: edge_prob_mae {result.history[-1].monitored['edge_prob_mae'][0]:.4f}")
 
 # %% [markdown]
-# The expected error finds the edges, but pushes their probabilities to 1. The energy score finds that they act in three of four pairs.
+# The expected error finds the edges, but pushes their probabilities to 1: the error stays at 0.087, a quarter for each of the 50 edges, over 144 pairs of nodes. The
+# energy score finds that the edges act in three of four cases.
 #
 # ## The table
 #

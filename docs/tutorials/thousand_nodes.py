@@ -85,7 +85,7 @@ found = set(zip(listed["source"], listed["target"], strict=True))
 
 
 def ends(edges):
-    numbers = np.array([[int(name[1:]) for name in edge] for edge in sorted(edges)]).reshape(-1, 2)
+    numbers = np.array([[int(name[1:]) for name in edge] for edge in sorted(edges)], dtype=int).reshape(-1, 2)
     return numbers[:, 0], numbers[:, 1]
 
 

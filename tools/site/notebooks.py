@@ -160,7 +160,7 @@ def _environment(tutorial: Tutorial, own: str) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join([str(tutorial.root / "src"), os.environ.get("PYTHONPATH", "")]).rstrip(
             os.pathsep
         ),
-        "PYTHONWARNINGS": "",
+        "PYTHONWARNINGS": "ignore:IProgress not found",
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     }
 
