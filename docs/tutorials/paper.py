@@ -140,7 +140,7 @@ for words, result in results.items():
     print(f"{words:>14}: edge_prob_mae {result.history[-1].monitored['edge_prob_mae'][0]:.4f}")
 
 # %% [markdown]
-# The expected error finds the edges, but pushes their probabilities to 1: the error stays at 0.087, a quarter for each of the 50 edges, over 144 pairs of nodes. The
+# The expected error finds the edges, but pushes their probabilities to 1: the error stays near 0.087, a quarter for each of the 50 edges, over 144 pairs of nodes. The
 # energy score finds that the edges act in three of four cases.
 #
 # ## The table
