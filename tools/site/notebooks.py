@@ -97,11 +97,12 @@ def executed(tutorials: Iterable[Tutorial], cache: Path = CACHE) -> dict[str, An
     """Return the executed notebooks by name: those of the cache, and the others after running them, two at a time."""
     tutorials = list(tutorials)
     kept = {tutorial.name: cache / f"{tutorial.name}-{tutorial.key()}.ipynb" for tutorial in tutorials}
+    found = {name: nbformat.read(path, as_version=4) for name, path in kept.items() if path.is_file()}
+    missing = [tutorial for tutorial in tutorials if tutorial.name not in found]
     cache.mkdir(parents=True, exist_ok=True)
 
     async def run_all() -> list[Any]:
         turn = asyncio.Semaphore(AT_A_TIME)
-        missing = [tutorial for tutorial in tutorials if not kept[tutorial.name].is_file()]
         return await asyncio.gather(*(run_one(tutorial, turn) for tutorial in missing), return_exceptions=True)
 
     async def run_one(tutorial: Tutorial, turn: asyncio.Semaphore) -> None:
@@ -112,14 +113,12 @@ def executed(tutorials: Iterable[Tutorial], cache: Path = CACHE) -> dict[str, An
         part = kept[tutorial.name].with_suffix(f".{os.getpid()}")
         nbformat.write(notebook, part)
         part.replace(kept[tutorial.name])
+        found[tutorial.name] = notebook
 
     failed = [error for error in asyncio.run(run_all()) if error is not None]
     if failed:
         raise failed[0] if len(failed) == 1 else TutorialError("\n".join(map(str, failed)))
-    return {
-        tutorial.name: tutorial.with_outputs_of(nbformat.read(kept[tutorial.name], as_version=4))
-        for tutorial in tutorials
-    }
+    return {tutorial.name: tutorial.with_outputs_of(found[tutorial.name]) for tutorial in tutorials}
 
 
 async def _run(tutorial: Tutorial) -> Any:
