@@ -226,7 +226,7 @@ def test_in_a_browser(site):
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
         page.set_viewport_size({"width": 1300, "height": 800})
         page.goto(f"{site.as_uri()}/index.html")
-        page.fill("input[name=query]", "receptive field")
+        page.locator("input[name=query]").press_sequentially("receptive field")
         page.wait_for_selector(".md-search-result__item")
         browser.close()
     assert not wrong
