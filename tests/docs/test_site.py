@@ -1,14 +1,12 @@
 """The site: it builds without a warning, asks the network for nothing, and shows formulas and links as such."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import threading
-from functools import partial
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from xml.etree import ElementTree
 
 import pytest
@@ -121,7 +119,7 @@ def test_what_is_loaded_is_there(site, pages):
 
 
 def test_formulas_and_roles_are_drawn_not_spelled(site, pages):
-    assert (site / "theory.html").read_text(encoding="utf-8").count("<math") > 60
+    assert (site / "concepts" / "theory.html").read_text(encoding="utf-8").count("<math") > 60
     assert "<math" in (site / "reference" / "losses.html").read_text(encoding="utf-8")
     for path, page in pages.items():
         if path.name not in ("changelog.html",):
@@ -162,7 +160,7 @@ def test_every_name_of_the_reference_is_shown(site):
 def test_the_search_knows_the_pages(site):
     index = (site / "search" / "search_index.json").read_text(encoding="utf-8")
     assert "receptive field" in index
-    assert "theory.html" in index
+    assert "concepts/theory.html" in index
 
 
 @pytest.mark.parametrize(
@@ -192,46 +190,44 @@ def test_a_mistake_ends_the_build(text, complaint, tmp_path):
 
 def test_the_reader_without_a_server_finds_the_pages(site):
     """Addresses end in .html, so that a folder of files is enough."""
-    assert 'href="theory.html"' in (site / "index.html").read_text(encoding="utf-8")
-    assert not (site / "theory").exists()
+    assert 'href="tutorials/index.html"' in (site / "index.html").read_text(encoding="utf-8")
+    assert not (site / "concepts" / "theory").exists()
+
+
+def test_every_tutorial_is_in_the_gallery_and_can_be_downloaded(site):
+    gallery = (site / "tutorials" / "index.html").read_text(encoding="utf-8")
+    for source in (ROOT / "docs" / "tutorials").glob("*.py"):
+        assert f'href="{source.stem}.html"' in gallery
+        assert f'src="{source.stem}/thumbnail.png"' in gallery
+        notebook = json.loads((site / "tutorials" / f"{source.stem}.ipynb").read_text(encoding="utf-8"))
+        assert any(cell.get("outputs") for cell in notebook["cells"])
+        assert not (site / "tutorials" / source.name).exists()
 
 
 @pytest.mark.browser
 def test_in_a_browser(site):
-    """On a phone and a desk, served from a folder: no error, nothing asked of others, no page wider than the screen."""
+    """On a phone and a desk, read from a folder: no error, nothing asked of others, no page wider than the screen."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("there is no Chromium here to look at the site with")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(site)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    here = f"http://127.0.0.1:{server.server_port}"
-    try:
-        with playwright.sync_playwright() as started:
-            browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": 390, "height": 800})
-            asked, wrong = [], []
-            page.on("request", lambda request: asked.append(request.url))
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-            for name in ("index", "theory", "reference/losses", "results/RESULTS"):
-                page.goto(f"{here}/{name}.html")
-                page.wait_for_selector("h1")
-                assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
-            page.set_viewport_size({"width": 1300, "height": 800})
-            page.goto(f"{here}/index.html")
-            page.fill("input[name=query]", "receptive field")
-            page.wait_for_selector(".md-search-result__item")
-            browser.close()
-        assert not wrong
-        assert not [address for address in asked if not address.startswith((here, "data:", "blob:"))]
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves a folder and says nothing."""
-
-    def log_message(self, *_):
-        pass
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        asked, wrong = [], []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        for name in (
+            "index", "tutorials/index", "tutorials/paper", "concepts/theory", "reference/losses", "results/RESULTS",
+        ):  # fmt: skip
+            page.goto(f"{site.as_uri()}/{name}.html")
+            page.wait_for_selector("h1")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        page.set_viewport_size({"width": 1300, "height": 800})
+        page.goto(f"{site.as_uri()}/index.html")
+        page.locator("input[name=query]").press_sequentially("receptive field")
+        page.wait_for_selector(".md-search-result__item")
+        browser.close()
+    assert not wrong
+    assert not [address for address in asked if not address.startswith((site.as_uri(), "data:", "blob:", "about:"))]
