@@ -44,7 +44,8 @@ def finished(folder, tmp_path_factory):
 
 def test_the_run_directory_follows_the_contract(finished):
     files = {path.name for path in finished.iterdir()}
-    assert files == {"record.json", "edges.csv", "model.safetensors", "history.jsonl", "figures", "report.html"}
+    written = {"record.json", "edges.csv", "model.safetensors", "history.jsonl", "forecasts.csv"}
+    assert files == written | {"figures", "report.html"}
     record = json.loads((finished / "record.json").read_text())
     assert record["seed"] == 3
     assert record["config"]["data"]["window"] == 2
