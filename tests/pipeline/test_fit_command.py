@@ -75,7 +75,7 @@ def test_edges(finished):
 
 def test_the_page(finished):
     page = (finished / "report.html").read_text()
-    assert page.count('<div class="plot ') == 7  # graph, matrix, two losses, ranks, coverage
+    assert page.count('<div class="plot ') == 7  # graph, forecasts, matrix, two losses, ranks, coverage
     for words in (
         "wide.csv, value, 1 step ahead",
         "the last value",
