@@ -44,7 +44,8 @@ def finished(folder, tmp_path_factory):
 
 def test_the_run_directory_follows_the_contract(finished):
     files = {path.name for path in finished.iterdir()}
-    assert files == {"record.json", "edges.csv", "model.safetensors", "history.jsonl", "figures", "report.html"}
+    written = {"record.json", "edges.csv", "model.safetensors", "history.jsonl", "forecasts.csv"}
+    assert files == written | {"figures", "report.html"}
     record = json.loads((finished / "record.json").read_text())
     assert record["seed"] == 3
     assert record["config"]["data"]["window"] == 2
@@ -74,7 +75,7 @@ def test_edges(finished):
 
 def test_the_page(finished):
     page = (finished / "report.html").read_text()
-    assert page.count('<div class="plot ') == 6  # graph, matrix, two losses, ranks, coverage
+    assert page.count('<div class="plot ') == 7  # graph, forecasts, matrix, two losses, ranks, coverage
     for words in (
         "wide.csv, value, 1 step ahead",
         "the last value",

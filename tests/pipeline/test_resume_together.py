@@ -18,7 +18,7 @@ from tacit.training import checkpoint
 from tacit.training.checkpoint import KIND, Checkpoints
 from tacit.training.processes import LOST
 
-WHOLE = "edges.csv", "history.jsonl", "lags.csv", "model.safetensors", RECORD
+WHOLE = "edges.csv", "forecasts.csv", "history.jsonl", "lags.csv", "model.safetensors", RECORD
 
 
 @pytest.fixture(autouse=True, scope="module")
