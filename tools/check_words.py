@@ -3,8 +3,8 @@
     python tools/check_words.py [FILE ...]
 
 ``make check`` runs it over the pages, the tutorials, and the comments, docstrings and messages of the package. The
-phrases are in ``banned_words.txt``. Code in pages, names between backticks and expressions in f-strings are not prose
-and are skipped. Each hit is one line: file, line number, phrase, replacement. The exit code is 1 if there is a hit.
+phrases are in ``banned_words.txt``. Code in pages and docstrings, names between backticks and expressions in f-strings are
+not prose and are skipped. Each hit is one line: file, line number, phrase, replacement. The exit code is 1 if there is a hit.
 """
 
 import io
@@ -30,6 +30,7 @@ CODE_IN_PAGES = re.compile(
     re.MULTILINE | re.DOTALL,
 )  # fenced blocks, what mkdocstrings reads, comments, the targets of links
 NAMES = re.compile(r"``.+?``|`[^`\n]+`")
+EXAMPLES = re.compile(r"^ *(?:>>>|\.\.\.) .*$", re.MULTILINE)  # code in docstrings
 EXPRESSIONS = re.compile(r"\{[^{}\n]*\}")
 SCRIPT_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`", re.DOTALL)
 KEY = re.compile(r"[a-zA-Z]*(['\"])\w+\1")  # a string of one word is a name or a key
@@ -102,7 +103,7 @@ def python_prose(text: str) -> str:
 def prose(path: Path, text: str) -> str:
     """Return the text of a file with everything that is not prose blanked."""
     if path.suffix in (".py", ".pyi"):
-        text = python_prose(text)
+        text = without(EXAMPLES, python_prose(text))
     elif path.suffix == ".js":
         return without(EXPRESSIONS, only(SCRIPT_TEXT, text))
     elif path.suffix == ".md":

@@ -96,7 +96,7 @@ print("\n".join(model.answer_))
 # to be useful for the forecast. The last sentence names a reason: the stations rise and fall within the same hour, because they share the weather.
 #
 # A forbidden edge has `exists` 0, and so has a pair that is not a candidate. A required edge has `exists` 1 and acts always. The file of rules of the command has the same kinds
-# ([your own data](../how-to/own-data.md#known-edges)).
+# ([your own data](../how-to/known-edges.md)).
 
 # %%
 edges = model.edges_.set_index(["source", "target"])[["exists", "probability"]]

@@ -178,4 +178,4 @@ counts.sum().round(1).rename("all networks").to_frame().T
 #
 # - [A predictor of your own](own_predictor.md): if a linear effect per edge is too simple.
 # - [The assessment](../concepts/assessment.md): how `exists` is computed.
-# - [Your own data](../how-to/own-data.md#several-series): files with several series.
+# - [Your own data](../how-to/several-series.md): files with several series.

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 def deferred_interrupts() -> Iterator[list[int]]:
     """Delay Ctrl-C until the block is done; the list that is yielded is not empty if it was pressed.
 
-    >>> with deferred_interrupts() as held:
+    >>> with deferred_interrupts() as deferred:
     ...     signal.raise_signal(signal.SIGINT)
-    >>> len(held)
+    >>> len(deferred)
     1
     """
     held: list[int] = []

@@ -207,5 +207,5 @@ def kind_of(variable: ContextVariable) -> str:
 
 
 def described(variables: Sequence[ContextVariable]) -> list[dict[str, object]]:
-    """Return what a record says of variables."""
+    """Return the entry of the record on the variables."""
     return [{"name": one.name, "kind": kind_of(one), "values": list(one.labels)} for one in variables]

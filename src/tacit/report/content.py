@@ -154,7 +154,7 @@ def _embedded(columns: EdgeColumns) -> EdgeColumns:
 
 
 def _situations(run: Run, columns: EdgeColumns) -> dict[str, Any] | None:
-    """Return what the page says of edges by situation or regime; None where there is nothing."""
+    """Return the content on edges by situation or regime; None if there is none."""
     tables, posterior = situation_tables(run), packed_posterior(run)
     if not tables:
         return None

@@ -42,7 +42,7 @@ def spring_layout(
     np.maximum.at(pulls, (source, target), weight.astype(np.float32))
     pulls = np.maximum(pulls, pulls.T)
     np.fill_diagonal(pulls, 0)
-    distance = np.float32(1 / math.sqrt(num_nodes))  # k: that of neighbours if all had the same room
+    distance = np.float32(1 / math.sqrt(num_nodes))  # k: that of neighbours on an even grid
     places = _start(num_nodes)
     for step in range(STEPS):
         temperature = 0.12 * (1 - step / STEPS) ** 1.5

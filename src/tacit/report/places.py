@@ -76,7 +76,7 @@ def _stretch(latitudes: Float[np.ndarray, " node"]) -> float:
 
 
 def label_sides(places: Places) -> Int[np.ndarray, "drawn 2"]:
-    """Return on which side of each node its name has room: away from the nearest other node, as (-1 or 1, -1 or 1).
+    """Return on which side of each node its name has space: away from the nearest other node, as (-1 or 1, -1 or 1).
 
     >>> at = np.array([0.0, 1.0]), np.array([0.0, 0.1])
     >>> label_sides(Places(np.arange(2), *at, "plane")).tolist()

@@ -24,7 +24,7 @@ def figure_files(
     files = {}
     with mpl.rc_context(STEADY):
         engine = figure.get_layout_engine()
-        if engine is not None:  # room for labels and titles is found once, for all formats
+        if engine is not None:  # the layout of labels and titles is computed once for all formats
             engine.execute(figure)
             figure.set_layout_engine(None)
         for suffix in suffixes:

@@ -29,7 +29,7 @@ def signed_effects(model: LatentGraphModel, pairs: Pairs, edges: Edges, *, gener
     >>> graph, predictor = BernoulliGraph(torch.zeros(2, 2)), HopPredictor(torch.full((1, 1, 1), -0.01))
     >>> rng = Generator().manual_seed(0)
     >>> inputs = torch.randn(100, 2, 1, generator=rng)
-    >>> pairs = Pairs(inputs, -0.02 * inputs.flip(1))  # node 0 reads node 1, of which the model knows half
+    >>> pairs = Pairs(inputs, -0.02 * inputs.flip(1))  # node 0 reads node 1; the model has half of the effect
     >>> model = LatentGraphModel(graph, predictor, EnergyScore())
     >>> signed_effects(model, pairs, torch.tensor([[0, 1]]), generator=rng).round(decimals=3).tolist()
     [[0.0, -0.5], [0.0, 0.0]]

@@ -206,7 +206,7 @@ def _require_exists(exists: Exists) -> None:
     if outside.any():
         place = outside.nonzero()[0].tolist()
         raise InputError(
-            f"exists must have values in [0, 1], or NaN where nothing is known, got {exists[tuple(place)].item()} at "
+            f"exists must have values in [0, 1], or NaN where unknown, got {exists[tuple(place)].item()} at "
             f"{place}; pass probabilities"
         )
 
