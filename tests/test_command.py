@@ -66,7 +66,9 @@ def test_run_directories_follow_the_contract(finished):
     for name in ("known", "joint"):
         run = finished / name
         files = {path.name for path in run.iterdir()}
-        assert files == {"record.json", "edges.csv", "model.safetensors", "history.jsonl", "figures", "report.html"}
+        assert files == {
+            "record.json", "edges.csv", "forecasts.csv", "model.safetensors", "history.jsonl", "figures", "report.html",
+        }  # fmt: skip
         record = json.loads((run / "record.json").read_text())
         assert record["seed"] == 4
         assert {"config", "versions", "device", "timings", "metrics", "warnings"} <= set(record)
@@ -103,7 +105,9 @@ def test_page_holds_everything_itself(finished):
     page = (finished / "report.html").read_text()
     assert "psi known" in page
     assert "psi learned" in page
-    assert page.count('<div class="plot ') == 2 * (1 + 3 + 3 + 3)  # of each run: graph, matrices, curves, trust
+    assert page.count('<div class="plot ') == 2 * (
+        1 + 1 + 3 + 3 + 3
+    )  # of each run: graph, forecasts, matrices, curves, trust
     for tag in ("<script src", "<link", '<img src="http', "@import"):
         assert tag not in page
 
@@ -206,7 +210,7 @@ def test_reading_foreign_or_damaged_runs(finished, tmp_path, capsys):
     assert "must be a run directory, but record.json cannot be read" in capsys.readouterr().err
     damaged = tmp_path / "damaged"
     damaged.mkdir()
-    for name in ("record.json", "edges.csv", "history.jsonl"):
+    for name in ("record.json", "edges.csv", "forecasts.csv", "history.jsonl"):
         (damaged / name).write_text((finished / "known" / name).read_text())
     record = json.loads((damaged / "record.json").read_text())
     for name, text, message in (

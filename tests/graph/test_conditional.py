@@ -394,7 +394,7 @@ def test_refusals():
         LatentGraphModel(graph, predictor, EnergyScore(), prior=EdgePrior(0.5))
     with pytest.raises(InputError, match="context must have series for ConditionalBernoulliGraph, got None; pass"):
         graph.conditioned(Context(context.inputs))
-    with pytest.raises(RuntimeError, match=r"drawn by condition\(context\)"):
+    with pytest.raises(RuntimeError, match=r"requires a context; use condition\(context\)"):
         graph.sample(3, generator=torch.Generator())
     with pytest.raises(ValueError, match="'wind' is not a variable of this graph"):
         graph.feature_slice(variables(("wind",), context)[0])

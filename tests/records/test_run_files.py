@@ -23,7 +23,7 @@ from tacit.records.model_file import KIND
 from tacit.tensor_files import Kind
 
 CPU = torch.device("cpu")
-FILES = ("record.json", "model.safetensors", "edges.csv", "history.jsonl")
+FILES = ("record.json", "model.safetensors", "edges.csv", "forecasts.csv", "history.jsonl")
 
 
 class Trap:

@@ -68,7 +68,7 @@ def test_flagged_edges_are_in_no_list_and_in_no_drawing():
 def test_the_page_shows_findings_as_text_and_errors_beside_probabilities(tmp_path):
     write_page([make_run(TRUTH, FLAGS, RANKS, errors=True)], tmp_path / "page.html", "t")
     page = (tmp_path / "page.html").read_text()
-    assert "fits: &lt;b&gt;well&lt;/b&gt;" in page
+    assert "Fits: &lt;b&gt;well&lt;/b&gt;" in page
     for column in ("standard error", "95% from", "95% to", "identifiable", "truth"):
         assert f'<button type="button">{column}</button>' in page
     assert "<td>0.780</td><td>0.010</td><td>0.010</td><td>0.010</td><td>yes</td><td>0.750</td><td>0.030</td>" in page

@@ -34,7 +34,9 @@ from tacit.training import GatedFit, GatedRegression
 FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"
 MOST_MEAN = 100.0  # integers with a larger mean are treated as real numbers
 MOST_CATEGORIES = 7  # different integers that may be ordered categories
-MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 8, 6  # that are used for the choice
+MOST_NODES, DECIDING_NODES = 8, 4  # of more nodes than the first, about as many as the second decide for all
+MOST_ROWS, MOST_PARENTS, MOST_GATES = 1500, 4, 3  # of a node; the time grows with 2 to the power of the gates
+TOLERANCE = 1e-5  # of the fits, in nats per row; kinds must differ by WORTH
 LIKELY = 0.5  # lowest ``exists`` of the parents that are used
 BIASED, STD_ERRORS = 0.05, 4.0  # mean of residuals in deviations of the target, and in standard errors
 NOISELESS = 0.02  # of a target's deviation
@@ -204,7 +206,7 @@ def _best(
     A later kind must be clearly better than the first. Gates are chosen only if a kind would win without them. If there
     are many nodes, some of them decide for all.
     """
-    some = nodes[:: math.ceil(len(nodes) / MOST_NODES)]
+    some = nodes if len(nodes) <= MOST_NODES else nodes[:: math.ceil(len(nodes) / DECIDING_NODES)]
     train = dataset.split.train[:: math.ceil(len(dataset.split.train) / MOST_ROWS)].to("cpu")
     models = {kind: model for kind in kinds if (model := _model(config, dataset, train, some, kind)) is not None}
     data = {
@@ -284,11 +286,12 @@ def _regression(
         train.targets[known, node, 0].double(),
         own.new_ones(len(own)),
         model.chosen([node]).double(),
+        tolerance=TOLERANCE,
     )
 
 
 def _fit(data: GatedRegression, *, gates: bool) -> GatedFit:
-    return choose_gates(data, torch.full((len(data.sent),), gates))
+    return choose_gates(data, torch.full((len(data.sent),), gates), MOST_GATES)
 
 
 def _criterion(data: GatedRegression, fit: GatedFit) -> float:

@@ -56,7 +56,7 @@ def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
 
 
 def _side_by_side(count: int, width: float) -> tuple[Figure, list[Any]]:
-    """Return a figure and its axes in a row, with fixed space for labels, because measuring them takes as long as drawing."""
+    """Return a figure and its axes in a row, with fixed space for labels: measuring them takes as long as drawing."""
     figure = Figure(figsize=(width * count, HEIGHT))
     left, right, between = (inches / (width * count) for inches in (0.7, 0.25, 0.75))
     wide = (1 - left - right - (count - 1) * between) / count

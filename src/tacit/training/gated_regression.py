@@ -37,6 +37,7 @@ NOISE_DEVIATION = 10.0  # prior standard deviation of the observation model's pa
 MOST_LOGIT = 9.0  # bound on the logit of a probability
 MOST_NUMBERS = 2**21  # rows times states evaluated at once
 MOST_STEPS = 200
+TOLERANCE = 1e-11  # relative change of the objective, nats per row, at which a fit ends
 RIDGE = 1e-8  # relative to a column's mean square
 
 
@@ -44,8 +45,9 @@ RIDGE = 1e-8  # relative to a column's mean square
 class GatedRegression:
     """The data of one node, in double precision.
 
-    ``weights``   weight of each row
-    ``features``  features that the probabilities of the edges may depend on; None: they are constant
+    ``weights``    weight of each row
+    ``features``   features that the probabilities of the edges may depend on; None: they are constant
+    ``tolerance``  relative change of the objective at which a fit ends
     """
 
     own: Float[Tensor, "row own"]
@@ -55,6 +57,7 @@ class GatedRegression:
     weights: Float[Tensor, " row"]
     observation: ObservationModel
     features: Float[Tensor, "row source feature"] | None = None
+    tolerance: float = TOLERANCE
     _root: Float[Tensor, "column column"] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,7 +93,7 @@ class GatedRegression:
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxiter": MOST_STEPS, "ftol": 1e-11, "gtol": 1e-5, "maxcor": 30},
+            options={"maxiter": MOST_STEPS, "ftol": self.tolerance, "gtol": 1e-5, "maxcor": 30},
         )
         fit = flat.unpacked(torch.from_numpy(found.x))
         return replace(fit, log_likelihood=float(self.row_log_likelihoods(fit) @ self.weights))

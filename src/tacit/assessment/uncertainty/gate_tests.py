@@ -51,9 +51,9 @@ class _Chosen:
     gains: dict[int, float]
 
 
-def choose_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"]) -> GatedFit:
-    """Return the fit in which the edges of ``may_gate`` that need a gate have one."""
-    return _choose(data, may_gate).fit
+def choose_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"], most: int = MOST_GATES) -> GatedFit:
+    """Return the fit in which the edges of ``may_gate`` that need a gate have one; at most ``most`` gates."""
+    return _choose(data, may_gate, most).fit
 
 
 def judge_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"], *, intervals: bool = True) -> NodeGates:
@@ -72,12 +72,12 @@ def judge_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"], *, int
     return NodeGates(fit, torch.minimum(low, fit.edge_probs), torch.maximum(high, fit.edge_probs))
 
 
-def _choose(data: GatedRegression, may_gate: Bool[Tensor, " source"]) -> _Chosen:
+def _choose(data: GatedRegression, may_gate: Bool[Tensor, " source"], most: int = MOST_GATES) -> _Chosen:
     base = data.fit()
     alone = {source: _with_gate(data, base, source) for source in may_gate.nonzero()[:, 0].tolist()}
     gains = {source: _ratio(fit, base) for source, fit in alone.items()}
     gains = dict(sorted(gains.items(), key=lambda item: -item[1]))
-    chosen = [source for source, gain in gains.items() if gain > QUANTILE**2][:MOST_GATES]
+    chosen = [source for source, gain in gains.items() if gain > QUANTILE**2][:most]
     fit = base if not chosen else alone[chosen[0]]
     if len(chosen) > 1:
         fit = _without_needless(data, data.fit_gates(_mask(may_gate, chosen), fit))
