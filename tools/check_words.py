@@ -4,8 +4,8 @@
 
 ``make check`` runs it over the pages, the tutorials, and the comments, docstrings and messages of the package. The
 phrases are in ``banned_words.txt``. Code in pages and docstrings, names between backticks and expressions in
-f-strings are not prose and are skipped. Each hit is one line: file, line number, phrase, replacement. The exit code is 1
-if there is a hit.
+f-strings are not prose and are skipped. Each hit is one line: file, line number, phrase, replacement. The exit code is
+1 if there is a hit.
 """
 
 import io
