@@ -80,19 +80,9 @@ model.listed_edges()[columns].round(3)
 # effect is largest.
 
 # %% alt="The learned graph: spring to creek always acts, creek to river acts in six hours of ten, the lake has no edge"
-places = {"spring": (0, 1), "creek": (1, 1), "river": (2, 1), "lake": (1, 0.3)}
-fig, ax = plt.subplots(figsize=(6.4, 2.6))
-for name, (x, y) in places.items():
-    ax.text(x, y, name, ha="center", va="center", bbox={"boxstyle": "round,pad=0.5", "fc": "white", "ec": "0.4"})
-for edge in model.listed_edges().itertuples():
-    (x0, y0), (x1, y1) = places[edge.source], places[edge.target]
-    style = {"arrowstyle": "-|>", "lw": 3, "color": "C0", "alpha": max(0.2, edge.probability)}
-    style |= {"shrinkA": 32, "shrinkB": 32}
-    ax.annotate("", (x1, y1), (x0, y0), arrowprops=style)
-    words = f"exists {edge.exists:.2f}\nacts {edge.probability:.2f} [{edge.low:.2f}, {edge.high:.2f}]"
-    ax.text((x0 + x1) / 2, (y0 + y1) / 2 + 0.1, words, ha="center", va="bottom", fontsize=8)
-ax.set(xlim=(-0.3, 2.3), ylim=(0, 1.5))
-ax.axis("off")
+from tacit import GraphDisplay
+
+GraphDisplay.from_estimator(model)
 plt.show()
 
 # %% [markdown]
@@ -106,21 +96,13 @@ model.edges_[["source", "target", "exists", "probability"]].sort_values("exists"
 # ## Forecast
 #
 # `predict` returns the mean forecast for each hour. `sample` draws from the distribution of forecasts: each sample has its own graph,
-# with the gate open or closed. With `steps` the forecast continues after the end of the table.
+# with the gate open or closed. `ForecastDisplay` draws the median and the intervals of such samples; with `steps` the forecast continues
+# after the end of the table.
 
 # %% alt="Forecast of the river for 24 hours, with an interval that widens"
-steps = 24
-paths = model.sample(known, num_samples=400, steps=steps)[0]  # (sample, step, node)
-low, median, high = np.quantile(paths[:, :, names.index("river")], [0.1, 0.5, 0.9], axis=0)
-ahead = known.index[-1] + pd.Timedelta("1h") * np.arange(1, steps + 1)
+from tacit import ForecastDisplay
 
-fig, ax = plt.subplots(figsize=(6.4, 2.6))
-ax.plot(table["river"][1452:1524], color="0.3", lw=1, label="measured")
-ax.fill_between(ahead, low, high, alpha=0.25, label="80% interval")
-ax.plot(ahead, median, label="median forecast")
-ax.xaxis.set_major_formatter(plt.matplotlib.dates.DateFormatter("%d %b"))
-ax.set_title("river, 24 hours ahead")
-ax.legend(loc="upper left", ncols=3)
+ForecastDisplay.from_estimator(model, known[-72:], node="river", steps=24)
 plt.show()
 
 # %% [markdown]
