@@ -64,6 +64,17 @@ def test_a_fit_compared_with_itself_and_with_the_order_of_nodes_changed(two, tmp
     assert found.sentences()[1:] == ["Only the first has the node c.", "Only the second has the node d."]
 
 
+def test_edges_without_direction_do_not_depend_on_the_order_of_nodes(tmp_path):
+    exists, acts = np.array([[0, 1.0, 0], [1.0, 0, 0], [0, 0, 0]]), np.array([[np.nan, 0.5, np.nan]] * 3)
+    acts[1] = [0.5, np.nan, np.nan]
+    order = [2, 1, 0]
+    undirected = {"config": {"graph": {"symmetric": True}}}
+    first = run(exists, acts, **undirected)
+    second = run(exists[order][:, order], acts[order][:, order], **undirected, names=[NAMES[place] for place in order])
+    found = tacit.compare(write_directory(first, tmp_path / "first"), write_directory(second, tmp_path / "second"))
+    assert found.edges[["source", "target", "listed"]].values.tolist() == [["a", "b", "both"]]
+
+
 def test_what_cannot_be_compared_is_said(two, tmp_path):
     with pytest.raises(InputError, match="first must be a fitted estimator or a run directory, got int"):
         tacit.compare(3, two[0])

@@ -118,7 +118,7 @@ plt.show()
 # ## A layer of PyTorch Geometric
 #
 # `PyGPredictor` takes any module that is called as `module(x, edge_index)`, and adds a linear path from each node to itself. Here it is a small
-# network of two layers around a `GraphConv`. It needs `pip install 'tacit[pyg]'`.
+# network of two layers around a `GraphConv`. It needs `pip install '.[pyg]'`.
 
 # %% alt="Response of the PyTorch Geometric model: what road 1 receives from road 0 over the load of road 0, close to the true overflow"
 from torch_geometric.nn import GraphConv

@@ -113,9 +113,12 @@ def _edge_table(run: Run) -> "pandas.DataFrame":
     count = len(columns)
     listed = columns.found if columns.exists is not None else columns.drawable & (columns.acts >= 0.5)
     empty = np.full(count, np.nan)
+    source, target = names[columns.source], names[columns.target]
+    undirected = np.full(count, is_symmetric(run)) if columns.undirected is None else columns.undirected
+    swapped = undirected & (source > target)  # the order of such a pair must not depend on that of the nodes
     table = {
-        "source": names[columns.source],
-        "target": names[columns.target],
+        "source": np.where(swapped, target, source),
+        "target": np.where(swapped, source, target),
         "exists": empty if columns.exists is None else columns.exists,
         "acts": columns.probability,
         "std_error": empty if columns.std_error is None else columns.std_error,

@@ -17,7 +17,7 @@ NOTEBOOK_DELAY, NOTEBOOK_INTERVAL = 2.0, 0.5  # seconds until a notebook shows a
 class Display:
     """Show stages and training progress on standard error, until the ``with`` block ends.
 
-    In a notebook, one line is shown after two seconds and updated in place; its last text is the total time.
+    In a notebook, one line is shown from the first stage or step after two seconds on, and updated in place.
     Without a terminal, the first stage is shown at once and then one line every ten seconds; other stages are skipped.
     """
 

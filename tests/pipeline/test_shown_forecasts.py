@@ -8,7 +8,7 @@ import torch
 from tacit import LatentGraphForecaster
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
-from tacit.pipeline.shown_forecasts import MOST_GRAPHS, MOST_ROWS, last_rows, shown_nodes
+from tacit.pipeline.shown_forecasts import MOST_GRAPHS, MOST_ROWS, _labels, last_rows, shown_nodes
 from tacit.records import FORECAST_NUMBERS, QUANTILES, EdgeFindings, ForecastTable, read_forecasts
 
 
@@ -50,6 +50,14 @@ def test_the_last_rows_of_each_series():
     assert rows.tolist() == [row for end in (150, 300, 450, 600) for row in range(end - 50, end)]
     many = Pairs(torch.zeros(900, 2, 1), torch.zeros(900, 2, 1), series=torch.arange(30).repeat_interleave(30))
     assert len(last_rows(many)) == MOST_ROWS
+
+
+@pytest.mark.parametrize(("step", "second"), [(1.0, "1970-01-01T00:00:01"), (0.1, "1970-01-01T00:00:00.100")])
+def test_times_within_a_second_differ(step, second):
+    times = step * torch.arange(3, dtype=torch.float64)
+    labels = _labels(Pairs(torch.zeros(3, 2, 1), torch.zeros(3, 2, 1), times=times), dated=True)
+    assert labels[1] == second
+    assert len(set(labels)) == 3
 
 
 def test_of_many_nodes_those_with_the_most_expected_inputs():

@@ -46,7 +46,7 @@ def plot(
     node: Annotated[str | None, typer.Option(metavar="NAME", help="forecast: the node. [default: the first]")] = None,
     steps: Annotated[
         int | None,
-        typer.Option(parser=at_least(1), metavar="N", help="forecast: a path of N steps after the end of the data."),
+        typer.Option(parser=at_least(1), metavar="N", help="forecast: the N steps after the end of the data."),
     ] = None,
     values: Annotated[str | None, typer.Option(metavar="NAME", help=VALUES)] = None,
     seed: OwnSeed = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +14,9 @@ from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.inference import new_pairs, quantile_predictions
 from tacit.pipeline.path_forecasts import path_quantiles
 from tacit.pipeline.sources import Source
+from tacit.records import QUANTILES, ForecastTable
 
-FAN_LEVELS = (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)  # the median, and the ends of 50%, 80% and 95% intervals
+FAN_LEVELS = tuple(QUANTILES.values())  # the median, and the ends of 50%, 80% and 95% intervals
 SHOWN = 150  # forecasts of a chart
 
 
@@ -87,20 +88,8 @@ def fan_of(
     return Fan(*names, *place, times, paths[one, :, number, channel], observed_times, np.append(known[seen], actual))
 
 
-@runtime_checkable
-class KeptForecasts(Protocol):
-    """Forecasts of the end of the test part that a run keeps: quantiles at ``FAN_LEVELS``, and what was observed."""
-
-    row_name: str
-    rows: list[str]
-    series: list[str]
-    nodes: list[int]
-    variables: list[str]
-    numbers: Float[np.ndarray, "row node variable column"]
-
-
 def kept_fan(
-    kept: KeptForecasts,
+    kept: ForecastTable,
     node_names: Sequence[str],
     *,
     node: str | None = None,
@@ -111,7 +100,9 @@ def kept_fan(
 ) -> Fan:
     """Return the last forecasts that a run keeps; others, such as paths of several ``steps``, require data."""
     for name in further:
-        raise InputError(f"{name} requires data, which a run does not keep; pass data, or leave {name} out")
+        raise InputError(
+            f"{name} requires data, which a run does not keep; pass data (--data FILE), or leave {name} out"
+        )
     require_int("last", last)
     names = [node_names[place] for place in kept.nodes]
     number, channel = _chosen("node", node, names), _chosen("variable", variable, kept.variables)
@@ -124,7 +115,7 @@ def kept_fan(
         require(series is None, f"series must be left out where there is one series, got {series!r}")
     rows = rows[-last:]
     texts = [kept.rows[row] for row in rows]
-    times = np.array(texts, dtype="datetime64[s]" if texts and "T" in texts[0] else float)
+    times = np.array(texts, dtype="datetime64[ms]" if texts and "T" in texts[0] else float)
     numbers = kept.numbers[rows, number, channel]
     levels = len(FAN_LEVELS)
     place = kept.row_name, kept.row_name == "time"

@@ -190,10 +190,12 @@ def choose_kinds(
         nodes = [node for node, one in enumerate(sorts) if one == sort]
         found = [sort] * len(nodes) if sort == YES_NO else _best(config, dataset, evidence, nodes, KINDS[sort])
         kinds |= {dataset.nodes[node]: kind for node, kind in zip(nodes, found, strict=True)}
-    counts, whole = Counter(kinds.values()), COUNTS in sorts
+    counts = Counter(kinds.values())
+    integers = [dataset.nodes[node] for node, sort in enumerate(sorts) if sort == COUNTS]
+    counts[REAL] = sum(kinds[node] == REAL for node in integers)  # of real numbers Gaussian noise needs no reason
     for kind, count in counts.items():
-        if kind != REAL or whole:
-            some = "" if len(counts) == 1 else f" ({count} of {len(kinds)} nodes)"
+        if count:
+            some = "" if count == len(kinds) else f" ({count} of {len(kinds)} nodes)"
             reasons.append(f"observation = {kind}{some}: {REASONS[kind]}")
     return KindsChoice({node: kinds[node] for node in dataset.nodes}, reasons)
 

@@ -119,4 +119,7 @@ def _labels(pairs: Pairs, *, dated: bool) -> list[str]:
     if pairs.times is None:
         return [str(row) for row in range(len(pairs))]
     times = pairs.times.cpu().numpy()
-    return times.round().astype("datetime64[s]").astype(str).tolist() if dated else [f"{time:.15g}" for time in times]
+    if not dated:
+        return [f"{time:.15g}" for time in times]
+    unit, factor = ("s", 1) if np.allclose(times, times.round(), rtol=0, atol=1e-6) else ("ms", 1000)
+    return (times * factor).round().astype("int64").astype(f"datetime64[{unit}]").astype(str).tolist()

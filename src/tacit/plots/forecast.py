@@ -106,7 +106,6 @@ class ForecastDisplay(Display):
 
 def _kept(run: Run, options: dict[str, Any]) -> Fan:
     """Return the forecasts that a run keeps; an error where it keeps none."""
-    kept = getattr(run, "forecasts", None)
-    if kept is None:
+    if run.forecasts is None:
         raise InputError(NO_DATA)
-    return kept_fan(kept, run.record.node_names, **options)
+    return kept_fan(run.forecasts, run.record.node_names, **options)

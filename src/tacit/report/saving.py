@@ -1,5 +1,6 @@
 """A figure in the formats that papers take: PNG, PDF and SVG, the same bytes for the same figure."""
 
+import warnings
 from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
@@ -22,7 +23,8 @@ def figure_files(
 ) -> dict[str, bytes]:
     """Return the file of each format by its name."""
     files = {}
-    with mpl.rc_context(STEADY):
+    with mpl.rc_context(STEADY), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a name in letters that the font lacks
         engine = figure.get_layout_engine()
         if engine is not None:  # the layout of labels and titles is computed once for all formats
             engine.execute(figure)

@@ -1,6 +1,7 @@
 """A fitted estimator in a notebook: the answer in words and the first edges, as HTML without scripts."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader
 
@@ -40,7 +41,7 @@ def summary_html(run: Run, name: str, is_series: bool, page: Path | None = None)
 
 def _link(page: Path) -> str:
     """Return a link that a notebook in the working directory can follow, else one to the file."""
-    full = page.resolve()
-    if full.is_relative_to(Path.cwd()):
-        return full.relative_to(Path.cwd()).as_posix()
+    full, here = page.resolve(), Path.cwd().resolve()
+    if full.is_relative_to(here):
+        return "./" + quote(full.relative_to(here).as_posix())
     return full.as_uri()

@@ -65,6 +65,7 @@ export function showForecasts(section, run, network) {
   if (!element) return;
   const stored = run.forecasts;
   const read = readForecasts(stored);
+  const seriesNames = [...new Set(stored.series)];
   const [node, variable, series, count] = ["node", "variable", "series", "count"].map((name) =>
     section.querySelector(`.forecast-${name}`),
   );
@@ -74,7 +75,7 @@ export function showForecasts(section, run, network) {
   let figure = null;
   const update = () => {
     const [place, column] = [Number(node.value), Number(variable?.value ?? 0)];
-    const { nodeNumber, points } = read(place, column, series?.value ?? null, Number(count.value));
+    const { nodeNumber, points } = read(place, column, series ? seriesNames[Number(series.value)] : null, Number(count.value));
     figure = chart(stored, points, column);
     status.textContent = coverageText(isolated(run.names[nodeNumber]), points);
     for (const button of steps) {
