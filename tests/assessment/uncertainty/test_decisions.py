@@ -193,7 +193,7 @@ CALLS = {
     ),
     "logits": (
         lambda: listed_edges(PROBS - 2, 0.1),
-        "exists must have values in [0, 1], or NaN where nothing is known, got -1.0",
+        "exists must have values in [0, 1], or NaN where unknown, got -1.0",
     ),
     "not square": (
         lambda: expected_wrong_edges(PROBS[:2], 0.1),
