@@ -51,7 +51,7 @@ def test_a_fitted_one_shows_its_edges_and_the_page_that_was_written(fitted, tmp_
     assert Tags(bundle["text/html"]).found.count("tr") > 1
     monkeypatch.chdir(tmp_path)
     fitted.report("page.html")
-    assert '<a href="page.html">page.html</a>' in fitted._repr_html_()
+    assert '<a href="./page.html">page.html</a>' in fitted._repr_html_()
     with sklearn.config_context(display="text"):
         assert "text/html" not in fitted._repr_mimebundle_()
 

@@ -72,7 +72,8 @@ def test_edges_of_a_row_that_come_together():
     assert torch.allclose(found.graph.edge_probs, model.graph.edge_probs, atol=0.06)
 
 
-@pytest.mark.parametrize("blocks", ["rows", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("blocks", ["rows", "all"])
 def test_independent_edges_have_one_regime(blocks):
     model, pairs, _ = system(SWITCHED.mean(0).expand(2, 2, 2), [0.5, 0.5])
     found = fit_regimes(model, pairs[:700], pairs[700:], SETTINGS, blocks=blocks, compile=False)
@@ -83,7 +84,8 @@ def test_independent_edges_have_one_regime(blocks):
     assert found.weights.value.tolist() == [[1.0]] * (2 if blocks == "rows" else 1)
 
 
-@pytest.mark.parametrize("blocks", ["rows", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("blocks", ["rows", "all"])
 def test_a_poor_constant_fit_is_no_reason_for_regimes(blocks):
     """Independent edges, and a constant fit whose logits are off by .35: one regime is trained as long as two."""
     model, pairs, _ = system(SWITCHED.mean(0).expand(2, 2, 2), [0.5, 0.5], seed=4)

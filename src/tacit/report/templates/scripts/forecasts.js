@@ -75,7 +75,8 @@ export function showForecasts(section, run, network) {
   let figure = null;
   const update = () => {
     const [place, column] = [Number(node.value), Number(variable?.value ?? 0)];
-    const { nodeNumber, points } = read(place, column, series ? seriesNames[Number(series.value)] : null, Number(count.value));
+    const chosen = series ? seriesNames[Number(series.value)] : null;
+    const { nodeNumber, points } = read(place, column, chosen, Number(count.value));
     figure = chart(stored, points, column);
     status.textContent = coverageText(isolated(run.names[nodeNumber]), points);
     for (const button of steps) {
