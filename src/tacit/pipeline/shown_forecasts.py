@@ -122,4 +122,5 @@ def _labels(pairs: Pairs, *, dated: bool) -> list[str]:
     if not dated:
         return [f"{time:.15g}" for time in times]
     unit, factor = ("s", 1) if np.allclose(times, times.round(), rtol=0, atol=1e-6) else ("ms", 1000)
-    return (times * factor).round().astype("int64").astype(f"datetime64[{unit}]").astype(str).tolist()
+    dates = (times * factor).round().astype("int64").astype(f"datetime64[{unit}]")
+    return [str(date) for date in dates]
