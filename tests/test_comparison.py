@@ -85,5 +85,5 @@ def test_what_cannot_be_compared_is_said(two, tmp_path):
     with pytest.raises(InputError, match="both fits must have directions, or none, got one of each"):
         tacit.compare(two[0], symmetric)
     (tmp_path / "demo" / "known").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"second must be one run, got .* which holds the runs of a demo; pass"):
+    with pytest.raises(InputError, match=r"second must be one run, got .* which contains the runs of a demo; pass"):
         tacit.compare(two[0], tmp_path / "demo")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import InputError, require
-from tacit.records import Run, read_run
-from tacit.report import TITLES, edge_columns, is_demo, is_symmetric
+from tacit.records import Run
+from tacit.report import edge_columns, is_symmetric, read_one_run
 from tacit.sklearn import LatentGraphForecaster, LatentGraphRegressor
 
 if TYPE_CHECKING:
@@ -94,11 +94,7 @@ def _run_of(which: str, fit: Any) -> Run:
         return fit.run_
     if not isinstance(fit, str | os.PathLike):
         raise InputError(f"{which} must be a fitted estimator or a run directory, got {type(fit).__name__}")
-    directory = Path(fit)
-    if is_demo(directory):
-        paths = " or ".join(str(directory / name) for name in TITLES)
-        raise InputError(f"{which} must be one run, got {directory}, which holds the runs of a demo; pass {paths}")
-    return read_run(directory)
+    return read_one_run(Path(fit), which)
 
 
 def _edge_table(run: Run) -> "pandas.DataFrame":

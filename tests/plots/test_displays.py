@@ -83,7 +83,7 @@ def test_what_cannot_be_drawn_is_said(tmp_path, fitted, made):
     with pytest.raises(InputError, match=r"no training history: it was computed in closed form, .* set an option of"):
         TrainingDisplay.from_estimator(fitted)
     (tmp_path / "demo" / "known").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"holds the runs of a demo; pass .*known or .*joint"):
+    with pytest.raises(InputError, match=r"contains the runs of a demo; pass .*known or .*joint"):
         GraphDisplay.from_run(tmp_path / "demo")
     with pytest.raises(InputError, match=r"must be a run directory"):
         GraphDisplay.from_run(tmp_path)

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from tacit.errors import InputError, require
-from tacit.records import Run, read_run
-from tacit.report import TITLES, is_demo
+from tacit.records import Run
+from tacit.report import read_one_run
 from tacit.sklearn import LatentGraphForecaster, LatentGraphRegressor
 
 Estimator = LatentGraphForecaster | LatentGraphRegressor
@@ -90,8 +90,4 @@ def estimator_run(estimator: Any) -> Run:
 
 def stored_run(run: RunPath) -> Run:
     """Read a run directory; of a demo one of its two runs has to be chosen."""
-    directory = Path(run)
-    if is_demo(directory):
-        paths = " or ".join(str(directory / name) for name in TITLES)
-        raise InputError(f"RUN must be one run, got {directory}, which holds the runs of a demo; pass {paths}")
-    return read_run(directory)
+    return read_one_run(Path(run))

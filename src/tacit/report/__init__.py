@@ -1,6 +1,6 @@
 """Pages and figures, drawn from the record of a run."""
 
-from tacit.report.demo import TITLES, draw_demo, is_demo
+from tacit.report.demo import TITLES, draw_demo, is_demo, read_one_run
 from tacit.report.drawing import COLOURS, bands, heatmap_pair
 from tacit.report.edge_columns import edge_columns, is_symmetric
 from tacit.report.figures import STYLE, draw_figures
@@ -38,6 +38,7 @@ __all__ = [
     "is_symmetric",
     "rank_shares",
     "ranks_on",
+    "read_one_run",
     "reliability_on",
     "reliability_points",
     "run_places",

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tacit.errors import InputError
 from tacit.records import Run, read_run
 from tacit.report.page import write_page
 from tacit.report.run import draw_run
@@ -13,6 +14,14 @@ PAGE_TITLE = "tacit demo: the paper's synthetic system"
 def is_demo(directory: Path) -> bool:
     """Does a directory hold runs of a demo?"""
     return any((directory / name).is_dir() for name in TITLES)
+
+
+def read_one_run(directory: Path, what: str = "RUN") -> Run:
+    """Read a run directory; for a demo, one of its two runs must be chosen. ``what`` names the argument."""
+    if is_demo(directory):
+        paths = " or ".join(str(directory / name) for name in TITLES)
+        raise InputError(f"{what} must be one run, got {directory}, which contains the runs of a demo; pass {paths}")
+    return read_run(directory)
 
 
 def draw_demo(directory: Path, runs: dict[str, Run] | None = None) -> Path:
