@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from gated_tables import options
-from tacit.assessment.regimes import Estimate, RegimeFit
+from tacit.assessment.regimes import Estimate, RegimeFit, RegimeStep
 from tacit.graph import MixtureGraph
 from tacit.pipeline import Fitted, Plan, forecast_table, learn, path_table, read_table, regime_stage, settle_situations
 from tacit.records import read_run
+from tacit.training import Difference
 
 CPU = torch.device("cpu")
 PROBS = {(2, 0): (0.9, 0.1), (2, 1): (0.8, 0.2)}  # lake reads two rivers, which come together
@@ -34,8 +35,9 @@ def rivers(rows=900, seed=0):
     return table.assign(time=pd.date_range("2024-03-01", periods=rows, freq="h"))
 
 
-def known_regimes(model, *_pairs, num_regimes, blocks, replicas, **_options):
+def known_regimes(fit, num_regimes, blocks, replicas):
     """A fit with the numbers above; None of one regime where so many are not asked for."""
+    model = fit.model
     graph = MixtureGraph(model.graph, 2, blocks)
     with torch.no_grad():
         for place, probs in PROBS.items():
@@ -47,12 +49,12 @@ def known_regimes(model, *_pairs, num_regimes, blocks, replicas, **_options):
     off = 0.02 if replicas else torch.nan
     estimates = [Estimate(one, torch.full_like(one, off / 2), one - off, one + off) for one in values]
     if num_regimes == "auto":
-        return RegimeFit(None, 1, blocks, *estimates)
+        return RegimeFit(None, 1, blocks, *estimates, (RegimeStep(2, Difference(0.02, 0.01), False),))
     return RegimeFit(made, 2, blocks, *estimates)
 
 
 def fit(monkeypatch, **sections):
-    monkeypatch.setattr(regime_stage, "fit_regimes", known_regimes)
+    monkeypatch.setattr(regime_stage, "_fitted", known_regimes)
     config = settle_situations(options(**sections))
     plan = Plan.make(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
     return learn(plan).conclude()
@@ -130,7 +132,7 @@ def test_one_regime_leaves_the_constant_fit(monkeypatch):
     fitted = fit(monkeypatch, graph={"regimes": "auto"})
     assert fitted.record.situations["kind"] == "constant"
     assert fitted.edges.by is None
-    assert "One regime is enough." in fitted.record.answer
+    assert "One regime is enough: with 2 the validation loss is 0.02 +- 0.01 higher." in fitted.record.answer
     assert "regime" not in forecast_table(fitted, read_table(rivers(), fitted.config.data, piece=True))
 
 
@@ -139,3 +141,22 @@ def test_regimes_need_two_edges_in_a_block(monkeypatch):
     fitted = fit(monkeypatch, graph=graph)
     assert fitted.record.situations["kind"] == "constant"
     assert any(line.startswith("Regimes were not looked for: no node has two") for line in fitted.record.answer)
+
+
+def test_a_filter_has_regimes_by_likelihood(monkeypatch):
+    monkeypatch.setattr(regime_stage, "fit_regimes", None)
+    config = settle_situations(options(graph={"regimes": 2}))
+    plan = Plan.make(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
+    fitted = learn(plan).conclude()
+    rows = fitted.edges.by.frame(fitted.record.node_names)
+    assert rows[["std_error", "low", "high"]].notna().all(axis=None), "the likelihood has errors without replicas"
+    assert ((rows.low <= rows.probability) & (rows.probability <= rows.high)).all()
+    truth = [0.9, 0.1, 0.8, 0.2]
+    assert ((rows.low <= truth) & (truth <= rows.high)).all()
+
+
+def test_regimes_of_edges_that_are_not_listed_are_not_shown(monkeypatch):
+    monkeypatch.setattr(RegimeFit, "in_regimes", property(lambda found: torch.zeros_like(found.graph.learned)))
+    fitted = fit(monkeypatch, graph={"regimes": 2})
+    assert fitted.record.situations["kind"] == "constant"
+    assert "Regimes were not looked for: no node has two listed edges that act at times." in fitted.record.answer

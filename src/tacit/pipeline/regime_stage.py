@@ -3,19 +3,33 @@
 A block of edges must have two listed edges: the regimes of a single edge are not identifiable.
 """
 
+import math
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tacit.assessment.regimes import RegimeFit, fit_regimes, regime_posterior
+from tacit.assessment.regimes import (
+    RegimeFit,
+    fit_regimes,
+    has_regime_likelihood,
+    regime_posterior,
+    regimes_by_likelihood,
+)
 from tacit.data import Pairs, Split
 from tacit.graph import Blocks
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.listing import Listing
 from tacit.pipeline.situation_stage import CONSTANT, MIXTURE, SituationFit, StageInputs, edge_ends, once
-from tacit.pipeline.situation_words import NO_BLOCK, one_regime, regime_sentence
+from tacit.pipeline.situation_words import (
+    NO_BLOCK,
+    NO_GATES,
+    TRAINED,
+    one_regime,
+    regime_sentence,
+    undetermined_regimes,
+)
 from tacit.randomness import generator_for
 from tacit.records import REGIME, EdgesBy
 from tacit.shapes import EdgeMask
@@ -36,10 +50,40 @@ def find_regimes(
     record: dict[str, Any] = {"kind": CONSTANT, "blocks": names}
     if not shown.any():
         return SituationFit(None, {}, record, (NO_BLOCK[blocks],))
-    found = fit_regimes(
-        fit.model,
-        fit.split.train,
-        fit.split.validation,
+    found = _fitted(fit, num_regimes, blocks, replicas)
+    if found.model is None:
+        return SituationFit(None, {}, record, (one_regime(found) if found.steps else NO_GATES[blocks],))
+    shown &= found.in_regimes
+    if not shown.any():  # the regimes are those of edges that are not listed
+        return SituationFit(None, {}, record, (NO_GATES[blocks],))
+    rows = regime_rows(found, shown)
+    record |= {
+        "kind": MIXTURE,
+        "graph": found.graph.to_dict(),
+        "weights": [[round(value, 6) for value in block] for block in found.weights.value.tolist()],
+        "posterior": posterior_over_time(found.model, fit.split, dataset, fit.seed),
+    }
+    columns = {"by": rows, **_marginals(found, fit)}
+    arrow = "-" if fit.model.graph.symmetric else "->"
+    said = regime_sentence(rows, record["weights"], names, fit.nodes, arrow)
+    unknown = int((shown & found.regime_probs.unknown.any(0).cpu()).sum())
+    notes = [undetermined_regimes(unknown, int(shown.sum()))] if unknown else []
+    if replicas > 1 and not has_regime_likelihood(fit.model, fit.split.train, blocks):
+        notes.append(TRAINED)
+    return SituationFit(found.model, columns, record, (said,), tuple(notes))
+
+
+def _fitted(fit: StageInputs, num_regimes: int | Literal["auto"], blocks: Blocks, replicas: int) -> RegimeFit:
+    """Fit by likelihood if the model has one for each node, otherwise by training."""
+    model, train, validation = fit.model, fit.split.train, fit.split.validation
+    if has_regime_likelihood(model, train, blocks):
+        return regimes_by_likelihood(
+            model, train, validation, num_regimes=num_regimes, blocks=blocks, seed=fit.seed, block=fit.block
+        )
+    return fit_regimes(
+        model,
+        train,
+        validation,
         fit.settings,
         num_regimes=num_regimes,
         blocks=blocks,
@@ -49,19 +93,6 @@ def find_regimes(
         block=fit.block,
         on_progress=fit.listener.step,
     )
-    if found.model is None:
-        return SituationFit(None, {}, record, (one_regime(found),))
-    rows = regime_rows(found, shown, errors=replicas > 1)
-    record |= {
-        "kind": MIXTURE,
-        "graph": found.graph.to_dict(),
-        "weights": [[round(value, 6) for value in block] for block in found.weights.value.tolist()],
-        "posterior": posterior_over_time(found.model, fit.split, dataset, fit.seed),
-    }
-    columns = {"by": rows, **_marginals(found, fit, errors=replicas > 1)}
-    arrow = "-" if fit.model.graph.symmetric else "->"
-    said = regime_sentence(rows, record["weights"], names, fit.nodes, arrow)
-    return SituationFit(found.model, columns, record, (said,))
 
 
 def _in_blocks_of_two(model: LatentGraphModel, listed: EdgeMask, blocks: Blocks) -> EdgeMask:
@@ -75,15 +106,13 @@ def _in_blocks_of_two(model: LatentGraphModel, listed: EdgeMask, blocks: Blocks)
     return each & (counts[row_node] > 1)[:, None]
 
 
-def regime_rows(found: RegimeFit, shown: EdgeMask, *, errors: bool) -> EdgesBy:
+def regime_rows(found: RegimeFit, shown: EdgeMask) -> EdgesBy:
     """Return how often edges act in each regime."""
     sources, targets = edge_ends(found.graph, shown)
     count, chosen = found.num_regimes, shown.to(found.regime_probs.value.device)
     numbers = {
-        name: values[:, chosen].mT.flatten().tolist()  # (edge * regime)
-        for name, values in zip(
-            ("probability", "std_error", "low", "high"), found.regime_probs[: 4 if errors else 1], strict=False
-        )
+        name: [None if math.isnan(value) else value for value in values[:, chosen].mT.flatten().tolist()]
+        for name, values in zip(("probability", "std_error", "low", "high"), found.regime_probs, strict=True)
     }
     return EdgesBy(
         source=np.repeat(sources, count).tolist(),
@@ -94,20 +123,21 @@ def regime_rows(found: RegimeFit, shown: EdgeMask, *, errors: bool) -> EdgesBy:
     )
 
 
-def _marginals(found: RegimeFit, fit: StageInputs, *, errors: bool) -> dict[str, Tensor | None]:
+def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor | None]:
     """Return errors and intervals of the marginal probabilities, which replace those of the constant graph.
 
-    Without replicas they are not known: those of the constant graph belong to other probabilities.
+    Without replicas they are not known: those of the constant graph belong to other probabilities. Edges that are not
+    in a regime keep theirs.
     """
     if fit.edges.std_error is None:
         return {}
     names = ("std_error", "low", "high")
-    if not errors:
+    known = fit.model.graph.learned.cpu() & ~found.marginals.std_error.isnan().cpu()
+    if not known.any():
         return dict.fromkeys(names)
-    learned = fit.model.graph.learned.cpu()
     new = {name: values.cpu().double() for name, values in zip(names, found.marginals[1:], strict=True)}
     old = {name: getattr(fit.edges, name) for name in names}
-    return {name: torch.where(learned, values, old[name].double()) for name, values in new.items()}
+    return {name: torch.where(known, values, old[name].double()) for name, values in new.items()}
 
 
 def posterior_over_time(model: LatentGraphModel, split: Split, dataset: Dataset, seed: int) -> dict[str, Any]:

@@ -74,14 +74,37 @@ NO_BLOCK = {
 }
 
 
+TRAINED = "The regimes were trained by gradients. Their standard errors in edges_by.csv are often too small."
+NO_GATES = {
+    "rows": "Regimes were not looked for: no node has two listed edges that act at times.",
+    "all": "Regimes were not looked for: fewer than two listed edges act at times.",
+}
+
+
 def one_regime(found: "RegimeFit") -> str:
     """Return that one regime is enough, and by how much two are better."""
-    if not found.steps:
-        return "One regime is enough."
     step = found.steps[-1]
-    change = "lower" if step.difference.mean < 0 else "higher"
+    change = "lower, which is less than two standard errors" if step.difference.mean < 0 else "higher"
     size = f"{abs(step.difference.mean):.2g} +- {step.difference.std_error:.2g}"
     return f"One regime is enough: with {step.num_regimes} the validation loss is {size} {change}."
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return words as in "a, b and c"."""
+    return " and ".join(", ".join(words).rsplit(", ", 1))
+
+
+def undetermined_regimes(unknown: int, count: int) -> str:
+    """Return that the data do not determine the regimes of some edges.
+
+    >>> undetermined_regimes(2, 4).split(":")[0]
+    'The data hardly restrict the probabilities in each regime for 2 of 4 edges'
+    """
+    return (
+        f"The data hardly restrict the probabilities in each regime for {unknown} of {count} edges: their intervals "
+        "are wider than 0.9. If a block has few edges, many different regimes have the same distribution. How often "
+        "these edges act over all regimes is known (edges.csv)."
+    )
 
 
 def regime_sentence(
@@ -110,10 +133,9 @@ def regime_sentence(
         groups.setdefault(0 if whole else edge[1], []).append(edge)
     block, best = max(groups.items(), key=lambda one: spread(one[1][1]))
     (source, target, first), (other, its, second) = best[:2]
-    said = " and ".join(f"{weight:.2f}" for weight in weights[block])
-    each = ", ".join(f"{value:.2f} in regime {number}" for number, value in enumerate(first, 1))
-    each = " and ".join(each.rsplit(", ", 1))
-    others = " and ".join(", ".join(f"{value:.2f}" for value in second).rsplit(", ", 1))
+    said = _listed([f"{weight:.2f}" for weight in weights[block]])
+    each = _listed([f"{value:.2f} in regime {number}" for number, value in enumerate(first, 1)])
+    others = _listed([f"{value:.2f}" for value in second])
     where = f", with weights {said}" if whole else " of the edges into each node"
     example = "For example" if whole else f"For example at {nodes[block]} (weights {said})"
     return (

@@ -9,7 +9,8 @@ from tacit.training.densify import densify, densify_result
 from tacit.training.fit import fit
 from tacit.training.fixed_graph import Difference, pair_losses, paired_difference, with_fixed_graph, with_graph
 from tacit.training.gated_fit import GatedFit
-from tacit.training.gated_regression import MOST_LOGIT, FlatFit, GatedRegression
+from tacit.training.gated_regression import MOST_LOGIT, FlatFit, GatedRegression, states
+from tacit.training.gated_scores import fill_copies
 from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
 from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
 from tacit.training.loop import Monitor, Trace
@@ -22,7 +23,7 @@ from tacit.training.node_regressions import (
 )
 from tacit.training.processes import Ended, Processes, from_the_first, meet_in_step
 from tacit.training.result import Epoch, FitResult, Listener, Progress, Replica
-from tacit.training.scored_fit import ScoredFit
+from tacit.training.scored_fit import ScoredFit, safe_inverse
 from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
 from tacit.training.warm_start import (
     filter_start,
@@ -64,6 +65,7 @@ __all__ = [
     "constants_of",
     "densify",
     "densify_result",
+    "fill_copies",
     "filter_start",
     "fit",
     "fitted_by_likelihood",
@@ -79,7 +81,9 @@ __all__ = [
     "paired_difference",
     "regression_table",
     "ridge_start",
+    "safe_inverse",
     "start_at_regression",
+    "states",
     "steps_read",
     "table_edge_start",
     "table_filter_start",

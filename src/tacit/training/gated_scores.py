@@ -62,7 +62,7 @@ class RowLikelihood:
         logits = self.data.row_logits(fit, rows)
         outputs = (base + (messages @ self.states).mT).requires_grad_()  # (state, row)
         parameters = list(model.parameters())
-        _fill(parameters, noise)
+        fill_copies(parameters, noise)
         described = model.describe(outputs[None, ..., None], outputs.new_zeros(1, len(base), 1))
         log_probs = model.log_prob(described, self.data.targets[rows][None, :, None])[0, ..., 0]
         joint = log_probs.detach() + (logits @ self.states).mT + logsigmoid(-logits).sum(1)
@@ -78,7 +78,7 @@ class RowLikelihood:
         )
 
 
-def _fill(parameters: list[torch.nn.Parameter], noise: Float[Tensor, " number"]) -> None:
+def fill_copies(parameters: list[torch.nn.Parameter], noise: Float[Tensor, " number"]) -> None:
     """Set the same parameters for all rows."""
     first = 0
     with torch.no_grad():

@@ -66,7 +66,7 @@ class ScoredFit:
         from scipy.optimize import minimize
 
         information = self.outer(self.flat.first) + torch.diag(self.precisions)
-        inverse = _inverse(information / self.data.weights.sum()).numpy()
+        inverse = safe_inverse(information / self.data.weights.sum()).numpy()
         found = minimize(
             self.value_and_gradient,
             self.flat.first,
@@ -95,7 +95,7 @@ class ScoredFit:
     def covariance(self) -> Float[Tensor, "number number"]:
         """Return the sandwich covariance at the initial values, which must be a maximum."""
         numbers = self.flat.first
-        inverse = _inverse(self.hessian(numbers))
+        inverse = safe_inverse(self.hessian(numbers))
         return inverse @ self.outer(numbers) @ inverse
 
     def edge_covariances(self) -> Float[Tensor, "edge number number"]:
@@ -112,7 +112,7 @@ class ScoredFit:
         return torch.stack(parts)
 
 
-def _inverse(matrix: Float[Tensor, "number number"]) -> Float[Tensor, "number number"]:
+def safe_inverse(matrix: Float[Tensor, "number number"]) -> Float[Tensor, "number number"]:
     """Invert a matrix that should be positive definite; small or negative eigenvalues are replaced by a floor."""
     scale = matrix.diagonal().clamp_min(torch.finfo(matrix.dtype).tiny).rsqrt()
     sizes, directions = torch.linalg.eigh(matrix * scale[:, None] * scale)

@@ -61,12 +61,12 @@ def test_regimes_of_the_whole_graph():
 
 def test_edges_of_a_row_that_come_together():
     together = torch.tensor([[[1.0, 1.0], [0.5, 0.0]], [[0.0, 0.0], [0.5, 0.0]]])
-    model, pairs, _ = system(together, [0.6, 0.4], by_row=True)
+    model, pairs, regime = system(together, [0.6, 0.4], by_row=True)
     found = fit_regimes(model, pairs, pairs, SETTINGS, num_regimes=2, replicas=0, compile=False)
     assert found.steps == ()
     assert found.blocks == "rows"
     assert torch.allclose(found.regime_probs.value[:, 0], together[:, 0], atol=0.15)
-    assert found.weights.value[0].tolist() == pytest.approx([0.6, 0.4], abs=0.08)
+    assert float(found.weights.value[0, 0]) == pytest.approx(float((regime[:, 0] == 0).float().mean()), abs=0.02)
     for estimate in (found.regime_probs, found.weights, found.marginals):
         assert torch.stack(estimate[1:]).isnan().all(), "without replicas errors are not known"
     assert torch.allclose(found.graph.edge_probs, model.graph.edge_probs, atol=0.06)
@@ -126,9 +126,9 @@ def test_one_regime_asked_for():
 
 
 def test_a_loss_in_blocks_of_neighbours():
-    from tacit.assessment.regimes.fitting import _in_blocks
+    from tacit.assessment.regimes.fitting import in_blocks
 
-    assert _in_blocks(torch.arange(5.0), 2).tolist() == [1.0, 5.0, 4.0]
+    assert in_blocks(torch.arange(5.0), 2).tolist() == [1.0, 5.0, 4.0]
 
 
 @pytest.mark.usefixtures("unchecked")

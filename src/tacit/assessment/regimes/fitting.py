@@ -7,7 +7,8 @@ differ only in the number of regimes, and not in the length of training. If $K =
 kept unchanged.
 
 Regimes of the rows (``blocks="rows"``) are trained with the loss of the model: the rows are independent blocks, so a
-loss of node scope is sufficient, with credit by receptive field. Regimes of the whole graph (``blocks="all"``) are
+loss of node scope is sufficient, with credit by receptive field. The weights of the chosen regimes are then replaced by
+the mean of their posterior probabilities over the training pairs. Regimes of the whole graph (``blocks="all"``) are
 trained and compared with MMD at joint scope, instead of the model's own loss: a loss of node scope does not depend on
 how regimes of different rows are combined, and the energy score at joint scope is less sensitive to it. The kernel is
 rational quadratic, with a scale of a tenth of the residual standard deviation. Estimates at joint scope are noisy,
@@ -23,16 +24,16 @@ matched to those of the fit. They include the randomness of training.
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.regimes.at_boundary import put_at_boundary, released
-from tacit.assessment.regimes.fitted import Estimate, RegimeFit, RegimeStep
+from tacit.assessment.regimes.fitted import Estimate, RegimeFit, RegimeStep, undetermined
 from tacit.assessment.regimes.matching import match_regimes
-from tacit.assessment.regimes.sharpening import Fitted, can_sharpen, sharpened
+from tacit.assessment.regimes.sharpening import Fitted, can_sharpen, sharpened, with_posterior_weights
 from tacit.assessment.uncertainty import (
     resample_rows,
     residual_deviation,
@@ -68,6 +69,7 @@ KERNEL_SHARE = 0.1  # scale of the kernel, relative to the residual standard dev
 JUDGED_GRAPHS = 64  # per pair, when losses are compared
 LEVEL = 0.95  # of the intervals
 
+T = TypeVar("T")
 OnProgress = Callable[[Progress], None] | None
 
 
@@ -101,33 +103,47 @@ def fit_regimes(
         require_int("num_regimes", num_regimes)
     require_int("replicas", replicas, 0)
     if num_regimes == 1:
-        return _constant(model, blocks, ())
+        return constant_regime(model, blocks, ())
     loss = model.loss if blocks == "rows" else _joint_loss(model, train, seed)
     held = rounded_at_boundary(model, validation)
 
     def trained(count: int) -> LatentGraphModel:
         return _trained(held, loss, count, blocks, train, validation, settings, seed, compile, on_progress)
 
-    found, steps = _chosen(trained, validation, seed, block) if num_regimes == "auto" else (trained(num_regimes), ())
+    def difference(one: LatentGraphModel, other: LatentGraphModel) -> Difference:
+        return _difference(one, other, validation, seed, block)
+
+    found, steps = choose_number(trained, difference) if num_regimes == "auto" else (trained(num_regimes), ())
     if _mixture_of(found).num_regimes == 1:
-        return _constant(model, blocks, steps)
+        return constant_regime(model, blocks, steps)
+    if blocks == "rows":
+        found = with_posterior_weights(found, train, validation, seed, PRICE)
     fitted = Fitted(found, found, train, validation)
     if blocks == "all" and can_sharpen(found, model.loss):
         fitted = _sharper(fitted, model, settings, seed, compile, block, on_progress)
-    estimates = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
+    probs, weights, marginals = _errors(
+        fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress
+    )
+    unknown = undetermined(_mixture_of(fitted.model))
+    of_row = unknown[_mixture_of(fitted.model).block_of_row]
+    estimates = probs.bounded(of_row[:, None] & model.graph.learned), weights.bounded(unknown[:, None]), marginals
     final = with_graph(fitted.model, released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
     return RegimeFit(final, _mixture_of(final).num_regimes, blocks, *_by_weight(final, *estimates), steps)
 
 
-def _chosen(
-    trained: Callable[[int], LatentGraphModel], validation: Pairs, seed: int, block: int
-) -> tuple[LatentGraphModel, tuple[RegimeStep, ...]]:
-    """Return the fit with the last regime that improves the validation loss, and the comparisons."""
-    best, steps = trained(1), list[RegimeStep]()
+def choose_number(
+    fitted: Callable[[int], T], difference: Callable[[T, T], Difference]
+) -> tuple[T, tuple[RegimeStep, ...]]:
+    """Return the fit with the last regime that improves the validation loss, and the comparisons.
+
+    ``fitted``      the fit with a number of regimes
+    ``difference``  the validation loss of the first fit minus that of the second
+    """
+    best, steps = fitted(1), list[RegimeStep]()
     for count in range(2, MOST_REGIMES + 1):
-        richer = trained(count)
-        difference = _difference(richer, best, validation, seed, block)
-        steps.append(RegimeStep(count, difference, difference.mean < -PRICE * difference.std_error))
+        richer = fitted(count)
+        change = difference(richer, best)
+        steps.append(RegimeStep(count, change, change.mean < -PRICE * change.std_error))
         if not steps[-1].better:
             break
         best = richer
@@ -214,8 +230,7 @@ def _mixture_of(model: LatentGraphModel) -> MixtureGraph:
 def _difference(richer: LatentGraphModel, poorer: LatentGraphModel, pairs: Pairs, seed: int, block: int) -> Difference:
     """Return the loss of ``richer`` minus that of ``poorer``, with blocks of neighbouring pairs if ``block`` > 1."""
     (one, weights), (other, _) = (_losses(model, pairs, seed) for model in (richer, poorer))
-    if block > 1 and len(one) >= 2 * block:
-        one, other, weights = (_in_blocks(values, block) for values in (one, other, weights))
+    one, other, weights = (in_blocks(values, block) for values in (one, other, weights))
     return paired_difference(one, other, weights)
 
 
@@ -225,8 +240,13 @@ def _losses(model: LatentGraphModel, pairs: Pairs, seed: int) -> tuple[PairLoss,
     return pair_losses(judge, {}, pairs, generator=generator_for(seed, "regimes", pairs.inputs.device))
 
 
-def _in_blocks(values: Tensor, block: int) -> Tensor:
-    """Return the sums over blocks of neighbours; the last block may be shorter."""
+def in_blocks(values: Tensor, block: int) -> Tensor:
+    """Return the sums over blocks of neighbours, or the values if there are fewer than two blocks.
+
+    The last block may be shorter.
+    """
+    if len(values) < 2 * block:
+        return values
     missing = -len(values) % block
     return torch.nn.functional.pad(values, (0, missing)).view(-1, block).sum(1)
 
@@ -313,7 +333,7 @@ def _by_weight(
     )
 
 
-def _constant(model: LatentGraphModel, blocks: Blocks, steps: tuple[RegimeStep, ...]) -> RegimeFit:
+def constant_regime(model: LatentGraphModel, blocks: Blocks, steps: tuple[RegimeStep, ...]) -> RegimeFit:
     """Return the result for a single regime."""
     probs = model.graph.edge_probs.detach()[None]
     weights = probs.new_ones(model.graph.num_nodes if blocks == "rows" else 1, 1)

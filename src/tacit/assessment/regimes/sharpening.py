@@ -1,4 +1,8 @@
-"""Refinement of regimes of the whole graph: each node is trained given the regime inferred from the other nodes."""
+"""Refinement of trained regimes, by the posterior of the regimes of each training pair.
+
+Of the whole graph, each node is trained given the regime inferred from the other nodes. Of the rows, the weights of the
+regimes are replaced by the mean of their posterior probabilities.
+"""
 
 import copy
 from collections.abc import Callable
@@ -9,7 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.regimes.given import GivenRegimes, LogWeights, with_log_weights
-from tacit.assessment.regimes.posterior import node_logs
+from tacit.assessment.regimes.posterior import NUM_GRAPHS, node_logs, regime_posterior
+from tacit.assessment.uncertainty import loss_difference
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph, MixtureGraph
 from tacit.losses import Loss
@@ -18,6 +23,9 @@ from tacit.training import FitSettings, LatentGraphModel, Progress, fit, with_gr
 
 ROUNDS = 2
 LEAST_LOG = -50.0  # lower bound of a log weight
+# Outputs for the posterior of all training pairs (2**28 take 10 s of one core), and its fewest graphs of each regime:
+# with 64 graphs the error of the weights is .0034 instead of .0031.
+MOST_OUTPUTS, FEWEST_GRAPHS = 2**28, 32
 
 
 class Fitted(NamedTuple):
@@ -33,6 +41,30 @@ class Fitted(NamedTuple):
     train: Pairs
     validation: Pairs
     posterior: Float[Tensor, "pair block regime"] | None = None
+
+
+def with_posterior_weights(
+    model: LatentGraphModel, train: Pairs, validation: Pairs, seed: int, most_errors: float
+) -> LatentGraphModel:
+    r"""Return the model with $\pi_k = \mathrm{mean}_n\, P(k \mid x_n, y_n)$, a step of EM.
+
+    Training leaves noise in the weights. Measured on rows of 12 nodes that act together (28,000 pairs, 3 data sets, psi
+    known and learned): the root mean square error of the weights is .0046 after training, .0031 after this step, and
+    .0029 if the regimes are observed. The step is not taken if the validation loss rises by more than ``most_errors``
+    standard errors, or if the data are so large that the posterior takes long.
+    """
+    moved, graph = copy.deepcopy(model), model.graph
+    assert isinstance(graph, MixtureGraph)
+    num_graphs = min(NUM_GRAPHS, MOST_OUTPUTS // (len(train) * graph.num_nodes * graph.num_regimes))
+    if num_graphs < FEWEST_GRAPHS:
+        return moved
+    generator = generator_for(seed, "posterior", train.inputs.device)
+    posterior = regime_posterior(model, train, generator=generator, num_graphs=num_graphs)
+    weights = {"graph.weight_logits": _log_mean(posterior)}
+    rise, error = loss_difference(model, validation, weights, {})
+    if rise <= most_errors * error:
+        moved.load_state_dict(weights, strict=False)
+    return moved
 
 
 def can_sharpen(model: LatentGraphModel, loss: Loss) -> bool:
@@ -103,7 +135,11 @@ def _with_regimes(
     assert isinstance(moved.graph, MixtureGraph)
     assert isinstance(trained.graph, GivenRegimes)
     moved.graph.edge_logits.copy_(trained.graph.edge_logits)
-    moved.graph.weight_logits.copy_(posterior.mean(0).clamp_min(torch.finfo(posterior.dtype).tiny).log())
+    moved.graph.weight_logits.copy_(_log_mean(posterior))
     moved.predictor.load_state_dict(trained.predictor.state_dict())
     moved.observation.load_state_dict(trained.observation.state_dict())
     return moved
+
+
+def _log_mean(posterior: Float[Tensor, "pair block regime"]) -> Float[Tensor, "block regime"]:
+    return posterior.mean(0).clamp_min(torch.finfo(posterior.dtype).tiny).log()
