@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,6 +88,8 @@ def main(arguments: list[str] | None = None) -> None:
     # spin followed by sleep costs nothing on an idle machine (a fit of 3 s takes 6 s if threads sleep at once).
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # read when torch is imported, which is later
     is_program = arguments is None
+    if is_program and not sys.warnoptions:  # deprecations inside torch do not concern the user
+        warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.")
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         launch = Launch.from_environment()
