@@ -40,8 +40,7 @@ ROWS_TEXT = """
 In the same system, a node depends on all its neighbours, with probability .75, or on none. The table compares a mixture
 of two regimes per row with independent edges, both trained by the energy score at node scope. *marginals*: mean
 absolute error of the marginal probabilities over the true edges. *rejected*: data sets in which the fit test (level 5%,
-2,000 test pairs) rejects the model. With 10 epochs the error of training is large enough for the test to detect it in
-some data sets.
+2,000 test pairs) rejects the model. The true model is rejected in about 5% of data sets, by chance.
 """
 REGIMES_TEXT = """
 ## Regimes of the whole graph
@@ -51,8 +50,8 @@ Two regimes that last for a hundred observations on average, of weights .6 and .
 share of the test pairs whose more likely regime, given x and y, is the right one; *true model*: the same with the true
 graph and predictor.
 
-These records were made before regimes of the whole graph were sharpened node by node and before one regime was trained
-like several; they have not been measured again.
+The fit test assumes that pairs are independent. Because these regimes last, it rejects even the true model in all data
+sets: the test part has a few regimes only, in other shares than expected.
 """
 LIKELIHOOD_TEXT = """
 ## Linear filters, by the exact likelihood
@@ -62,6 +61,19 @@ one that varies (`vary_by_likelihood`); *none*: no edge varies, 1,500 rows. `sou
 source. The splines smooth this step, so the intervals near it do not contain the truth.
 
 ![Curves of four edges that follow the hour](situations/curves.png)
+"""
+FILTER_REGIMES_TEXT = """
+## Regimes of linear filters, by the exact likelihood
+
+What `tacit fit --regimes` does by default (`regimes_by_likelihood`). Four nodes read three of four drivers, with
+weights of .9 and noise of standard deviation .35, in 3,000 rows. *rows*: each node has two regimes, of weights .6 and
+.4, in which its edges act with .9, .8, .95 and with .15, .3, .1. *all*: the graph has two regimes that last for 20 rows
+on average. *pairs*: nodes have two edges, so the regimes are not identifiable. *together*: two edges that are always
+there together, which is identifiable. *none*: independent edges; the number of regimes is chosen.
+
+*error*: mean absolute error of the probability in each regime. *coverage*: 95% intervals that contain the truth.
+*width*: mean width of these intervals. *accuracy*: validation pairs whose more likely regime is the right one.
+*trained*: by gradients with errors from replicas, as with predictors that have no likelihood.
 """
 STEP_TEXT = """
 ## Cost of a training step
@@ -83,7 +95,7 @@ called varying. Judge by the forecasts.
 
 def page() -> str:
     """Return the page."""
-    varying = read(RESULTS / "varying.json")
+    varying, regimes = read(RESULTS / "varying.json"), read(RESULTS / "regimes.json")
     return "\n".join(
         [
             HEAD + VARYING,
@@ -91,11 +103,13 @@ def page() -> str:
             NULL_TEXT,
             *_null(varying),
             ROWS_TEXT,
-            *_rows(read(RESULTS / "many_sets.json")),
+            *_rows(regimes),
             REGIMES_TEXT,
-            *_regimes(read(RESULTS / "regimes.json")),
+            *_regimes(regimes),
             LIKELIHOOD_TEXT,
             *_likelihood(read(RESULTS / "likelihood.json")),  # type: ignore[arg-type]
+            FILTER_REGIMES_TEXT,
+            *_filter_regimes(read(RESULTS / "filter_regimes.json")),
             STEP_TEXT,
             *_steps(read(RESULTS / "step.json")),
             BEIJING_TEXT,
@@ -145,12 +159,14 @@ def null_ratio(found: Figures) -> float:
 
 
 def _rows(records: dict[str, Figures]) -> list[str]:
-    lines = _head("psi", "epochs", "sets", "model", "marginals", "rejected")
-    for name, found in records.items():  # "rows, psi known, 10 epochs"
-        _, psi, epochs = (part.split() for part in name.split(", "))
-        for model, words in (("constant", "independent edges"), ("mixture", "two regimes")):
-            rejected = f"{found[f'{model}_rejected']} of {found['sets']}"
-            lines.append(_row(psi[1], epochs[0], found["sets"], words, _pm(found, f"{model}_mae_edges"), rejected))
+    lines = _head("psi", "sets", "model", "marginals", "rejected")
+    for psi in PSI:
+        found = records.get(f"rows, psi {psi}")
+        if found is None:
+            continue
+        for model, words in (("constant", "independent edges"), ("mixture", "two regimes"), ("true", "true model")):
+            marginals = _pm(found, f"{model}_mae_edges") if model != "true" else "-"
+            lines.append(_row(psi, found["sets"], words, marginals, f"{found[f'{model}_rejected']} of {found['sets']}"))
     return lines
 
 
@@ -189,6 +205,19 @@ def _likelihood(rows: list[Figures]) -> list[str]:
                 f"{row['sets_with_a_wrong_edge']:.1%}",
             )
         )
+    return lines
+
+
+def _filter_regimes(records: dict[str, Figures]) -> list[str]:
+    lines = _head(
+        "data, method", "sets", "one regime", "error", "coverage", "width", "marginals, error", "coverage", "accuracy",
+        "seconds",
+    )  # fmt: skip
+    for name, found in records.items():
+        forms = (("error", "{:.3f}"), ("coverage", "{:.1%}"), ("width", "{:.2f}"))
+        marginals = (("marginal_error", "{:.3f}"), ("marginal_coverage", "{:.1%}"), ("accuracy", "{:.1%}"))
+        cells = (_known(found, key, form) for key, form in (*forms, *marginals, ("seconds", "{:.1f}")))
+        lines.append(_row(name, found["sets"], found["one_regime"], *cells))
     return lines
 
 

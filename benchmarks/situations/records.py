@@ -59,17 +59,19 @@ def run_study(
     parser.add_argument("--first", type=int, default=FIRST_TEST_SEED)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=NUM_PAIRS)
+    parser.add_argument("--add", action="store_true", help="keep the other data sets of the record")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     for kind in options.kind:
         for psi in options.psi:
-            rows: list[Figures] = []
-            last, found = options.first + options.sets, Figures()
+            key, last, found = f"{kind}, psi {psi}", options.first + options.sets, Figures()
+            kept = read(record).get(key, {}).get("rows", []) if options.add else []
+            rows = [row for row in kept if row["seed"] not in range(options.first, last)]
             for first in range(options.first, last, 2 * options.jobs):
                 seeds = range(first, min(first + 2 * options.jobs, last))
                 rows += Parallel(n_jobs=options.jobs)(
                     delayed(one)(kind, psi, seed, device, options.pairs) for seed in seeds
                 )
                 found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
-                write(record, f"{kind}, psi {psi}", found)
-            print(f"{kind}, psi {psi}", {key: value for key, value in found.items() if key != "rows"}, flush=True)
+                write(record, key, found)
+            print(key, {name: value for name, value in found.items() if name != "rows"}, flush=True)

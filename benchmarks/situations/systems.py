@@ -23,6 +23,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.graph import (
     BernoulliGraph,
+    Blocks,
     Category,
     Context,
     ContextVariable,
@@ -43,6 +44,7 @@ LEVELS = (0.9, 0.5, 0.1)
 ABOVE, BELOW, THRESHOLD = 0.9, 0.2, 0.5
 REGIME_WEIGHTS, STAY = (0.6, 0.4), 0.99
 HIGH, LOW = 0.9, 0.3
+SMALLEST = 1e-7  # probability of an edge that a regime does not have
 HOURS = 24
 VARYING = ("hour", "category", "input")
 
@@ -114,13 +116,18 @@ class SituationSystem:
         return Pairs(inputs, targets, series=category, times=times, covariates=hour), regimes
 
     def true_graph(self) -> MixtureGraph:
-        """Return the distribution of graphs with two regimes."""
-        first = torch.arange(NUM_NODES) < NODES_PER_COMMUNITY
-        regimes = torch.stack([torch.where(own[:, None], HIGH, LOW).expand(-1, NUM_NODES) for own in (first, ~first)])
-        graph = MixtureGraph(BernoulliGraph(torch.where(self.edges, 0.5, 0.0), fixed=~self.edges), 2, "all")
+        """Return the distribution of graphs with two regimes, of the rows or of all edges."""
+        if self.kind == "rows":
+            regimes, weights = torch.tensor([1.0, 0.0])[:, None, None].expand(2, *self.edges.shape), (0.75, 0.25)
+        else:
+            first = torch.arange(NUM_NODES) < NODES_PER_COMMUNITY
+            both = [torch.where(own[:, None], HIGH, LOW).expand(-1, NUM_NODES) for own in (first, ~first)]
+            regimes, weights = torch.stack(both), REGIME_WEIGHTS
+        blocks: Blocks = "rows" if self.kind == "rows" else "all"
+        graph = MixtureGraph(BernoulliGraph(torch.where(self.edges, 0.5, 0.0), fixed=~self.edges), 2, blocks)
         with torch.no_grad():
-            graph.edge_logits.copy_(torch.where(self.edges, torch.logit(regimes), graph.edge_logits))
-            graph.weight_logits.copy_(torch.tensor([REGIME_WEIGHTS]).log())
+            graph.edge_logits.copy_(torch.where(self.edges, torch.logit(regimes, SMALLEST), graph.edge_logits))
+            graph.weight_logits.copy_(torch.tensor([weights]).log().expand_as(graph.weight_logits))
         return graph
 
     def marginals(self) -> Float[Tensor, "node node"]:

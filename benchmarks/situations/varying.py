@@ -31,13 +31,13 @@ HALVE_AFTER = (1, 2, 3)  # epochs after which the worse half of the starts is dr
 INSIDE = 0.05  # edges nearer to 0 or 1 are not tested
 
 
-def constant_fit(system: SituationSystem, pairs: Split, psi: str, settings: FitSettings = SETTINGS) -> LatentGraphModel:
+def constant_fit(system: SituationSystem, pairs: Split, psi: str) -> LatentGraphModel:
     """Return the fit of a graph that does not depend on the situation."""
     graph = BernoulliGraph.uniform(pairs.train.num_nodes, generator=generator_for(system.seed, "graph"))
     model = LatentGraphModel(graph, system.predictor(psi), EnergyScore(scope="node"), num_graphs=NUM_GRAPHS)
     seeds = range(1 if psi == "known" else STARTS)
     compile = pairs.train.inputs.device.type == "cpu"
-    settings = replace(settings, halve_after=HALVE_AFTER)
+    settings = replace(SETTINGS, halve_after=HALVE_AFTER)
     return fit(model, pairs.train, pairs.validation, settings, seeds=seeds, compile=compile).model
 
 

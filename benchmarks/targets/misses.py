@@ -32,7 +32,4 @@ MISSES = {
     "simultaneous: hidden driver, calibration error of `exists`": DRIVER,
     "simultaneous: hidden driver, AUROC less tacit, option off": DRIVER,
     "simultaneous: hidden driver, average precision less tacit, option off": DRIVER,
-    "situations: rows, psi known, 10 epochs: two regimes rejected": (
-        "the test detects the error of training with 10 epochs; with 20 epochs 7 of 100 are rejected"
-    ),
 }
