@@ -18,10 +18,27 @@ def until(page, expression, seconds=60):
     )
 
 
+def point_at(page, selector, point):
+    """Move the pointer to a point of a plot; return its place, and the lines of the label that appears.
+
+    ``point`` is an expression of ``plot`` with the two coordinates on its axes.
+    """
+    place = page.evaluate(f"""() => {{
+        const plot = document.querySelector({selector!r}), {{ xaxis, yaxis }} = plot._fullLayout, [x, y] = {point};
+        plot.scrollIntoView({{ block: "center" }});
+        const box = plot.getBoundingClientRect();
+        return [box.left + xaxis._offset + xaxis.l2p(x), box.top + yaxis._offset + yaxis.l2p(y)];
+    }}""")
+    page.mouse.move(*place)
+    lines = f"[...document.querySelectorAll({selector + ' .hoverlayer tspan'!r})].map(line => line.textContent)"
+    until(page, f"{lines}.length")
+    return place, page.evaluate(lines)
+
+
 def middle_of(page, selector):
     """Bring an element into view at once, and return the middle of it."""
     locator = page.locator(selector)
-    locator.evaluate("element => element.scrollIntoView({ behavior: 'instant', block: 'center' })")
+    locator.evaluate("element => element.scrollIntoView({ block: 'center' })")
     box = locator.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 

@@ -62,7 +62,9 @@ def opening(chromium):
     said, asked, contexts = [], [], []
 
     def open_(path, *, ready=READY, **settings):
-        context = chromium.new_context(**{"viewport": {"width": 1200, "height": 900}, **settings})
+        # Smooth scrolling would move the page after a place on it was measured, even if a scroll without it follows.
+        usual = {"viewport": {"width": 1200, "height": 900}, "reduced_motion": "reduce"}
+        context = chromium.new_context(**usual | settings)
         contexts.append(context)
         context.set_default_timeout(60_000)
         page = context.new_page()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from browser_waits import until
+from browser_waits import point_at, until
 from made_runs import make_run, with_edges
 
 pytestmark = pytest.mark.browser
@@ -183,19 +183,10 @@ def test_a_search_for_part_of_a_name_or_for_none(graph):
 
 def test_the_pointer_on_an_edge_says_what_is_known(graph):
     run = plain_run()
-    place = graph.evaluate("""() => {
-        const plot = document.querySelector('.network'), arrows = plot.data.find(trace => trace.name === 'arrows');
-        plot.scrollIntoView({ behavior: "instant" });
-        const box = plot.getBoundingClientRect(), { xaxis, yaxis } = plot._fullLayout, last = arrows.x.length - 1;
-        return { x: box.left + xaxis._offset + xaxis.l2p(arrows.x[last]), y: box.top + yaxis._offset
-            + yaxis.l2p(arrows.y[last]), text: arrows.hovertext[last] };
-    }""")
-    graph.mouse.move(place["x"], place["y"])
-    label = graph.locator(".network .hoverlayer text").first
-    label.wait_for()
+    arrows = "plot.data.find(trace => trace.name === 'arrows')"
+    _, said = point_at(graph, ".network", f"(({{ x, y }}) => [x.at(-1), y.at(-1)])({arrows})")
     flags, probs = run.matrix("identifiable"), run.matrix("probability")
     i, j = np.unravel_index(np.where(flags == "yes", probs, -1).argmax(), probs.shape)
-    said = graph.evaluate("[...document.querySelectorAll('.network .hoverlayer tspan')].map(t => t.textContent)")
     assert said == [
         f"node {j} → node {i}",
         f"probability {probs[i, j]:.3f}",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from browser_waits import middle_of, until
+from browser_waits import middle_of, point_at, until
 from made_runs import make_run
 
 pytestmark = pytest.mark.browser
@@ -41,17 +41,7 @@ def test_three_panels_show_learned_truth_and_error(matrix):
 def test_the_pointer_says_source_and_target(matrix):
     """Row 3 reads column 4; the middle of the cell is found from the axes."""
     run = matrix_run()
-    middle_of(matrix, ".matrix[data-shows=error]")
-    place = matrix.evaluate("""() => {
-        const plot = document.querySelector('.matrix[data-shows=error]'), { xaxis, yaxis } = plot._fullLayout;
-        const box = plot.getBoundingClientRect();
-        return [box.left + xaxis._offset + xaxis.l2p(4), box.top + yaxis._offset + yaxis.l2p(3)];
-    }""")
-    matrix.mouse.move(*place)
-    matrix.locator(".matrix[data-shows=error] .hoverlayer text").first.wait_for()
-    said = matrix.evaluate(
-        "[...document.querySelectorAll('.matrix[data-shows=error] .hoverlayer tspan')].map(t => t.textContent)"
-    )
+    _, said = point_at(matrix, ".matrix[data-shows=error]", "[4, 3]")
     learned, truth = run.matrix("probability")[3][4], run.record.true_edge_probs[3][4]
     assert said[:2] == ["node 4 → node 3", f"probability {learned:.3f}"]
     assert said[3].startswith(f"truth {truth:.3f}, error ")

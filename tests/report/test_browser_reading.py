@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from browser_waits import until
+from browser_waits import point_at, until
 from made_runs import make_run, with_forecasts
 from situation_runs import two_variables_run
 
@@ -83,15 +83,8 @@ def test_names_are_text_everywhere(opened, page_file):
 
 def test_the_pointer_shows_names_as_text(opened, page_file):
     page = opened(page_file("nasty", nasty_run, title="<script>alert(3)</script>"))
-    page.locator(".network").evaluate("element => element.scrollIntoView({ behavior: 'instant' })")
-    place = page.evaluate("""() => {
-        const plot = document.querySelector('.network'), nodes = plot.data.at(-1), box = plot.getBoundingClientRect();
-        const { xaxis, yaxis } = plot._fullLayout;
-        return [box.left + xaxis._offset + xaxis.l2p(nodes.x[0]), box.top + yaxis._offset + yaxis.l2p(nodes.y[0])];
-    }""")
-    page.mouse.move(*place)
-    page.locator(".network .hoverlayer text").first.wait_for()
-    assert page.locator(".network .hoverlayer tspan").first.text_content() == NASTY[0]
+    _, lines = point_at(page, ".network", "(({ x, y }) => [x[0], y[0]])(plot.data.at(-1))")
+    assert lines[0] == NASTY[0]
 
 
 def test_no_sideways_scrolling_on_a_phone(opened, whole):

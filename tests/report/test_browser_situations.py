@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from browser_waits import middle_of, until
+from browser_waits import point_at, until
 from made_runs import make_run
 from situation_runs import category_run, curve_rows, listed, two_variables_run, varying_run
 from tacit.report.situations import situation_tables
@@ -87,16 +87,8 @@ def test_the_pointer_says_which_value_is_used(hours):
     assert f"acts {probs[3]:.3f} at hour = 3 (average {average:.3f})" in texts[f"node {source} → node {target}"]
     assert f"95% interval {probs[3] - 0.06:.3f} to {probs[3] + 0.06:.3f}" in texts[f"node {source} → node {target}"]
     assert sum("on average" in text for text in texts.values()) == len(texts) - 3
-    middle_of(hours, ".matrix[data-shows=probability]")
-    place = hours.evaluate(f"""() => {{
-        const plot = document.querySelector('.matrix[data-shows=probability]'), {{ xaxis, yaxis }} = plot._fullLayout;
-        const box = plot.getBoundingClientRect();
-        return [box.left + xaxis._offset + xaxis.l2p({source}), box.top + yaxis._offset + yaxis.l2p({target})];
-    }}""")
-    hours.mouse.move(*place)
-    hours.locator(".matrix[data-shows=probability] .hoverlayer text").first.wait_for()
-    said = hours.locator(".matrix[data-shows=probability] .hoverlayer").text_content()
-    assert f"acts {probs[3]:.3f} at hour = 3" in said
+    _, lines = point_at(hours, ".matrix[data-shows=probability]", f"[{source}, {target}]")
+    assert f"acts {probs[3]:.3f} at hour = 3" in "".join(lines)
 
 
 def test_both_controls_show_the_choice_and_a_button_brings_the_average_back(hours):
@@ -165,15 +157,15 @@ def test_an_arrow_in_the_graph_chooses_its_edge(hours):
     run = varying_run()
     source, target, _ = curve(run, 2)
     hours.locator(".varying-edge").select_option(index=0)
-    place = hours.evaluate(f"""() => {{
-        const plot = document.querySelector('.network'), arrows = plot.data.find(trace => trace.name === 'arrows');
-        plot.scrollIntoView({{ behavior: "instant" }});
-        const at = arrows.hovertext.findIndex(text => text.startsWith('node {source} → node {target}<br>'));
-        const box = plot.getBoundingClientRect(), {{ xaxis, yaxis }} = plot._fullLayout;
-        return [box.left + xaxis._offset + xaxis.l2p(arrows.x[at]), box.top + yaxis._offset + yaxis.l2p(arrows.y[at])];
-    }}""")
-    hours.mouse.move(*place)
-    hours.locator(".network .hoverlayer text").first.wait_for()
+    place, lines = point_at(
+        hours,
+        ".network",
+        f"""(({{ x, y, hovertext }}) => {{
+        const at = hovertext.findIndex(text => text.startsWith('node {source} → node {target}<br>'));
+        return [x[at], y[at]];
+    }})(plot.data.find(trace => trace.name === 'arrows'))""",
+    )
+    assert lines[0] == f"node {source} → node {target}"
     hours.mouse.click(*place)
     words = f"node {source} → node {target}: "
     until(hours, f"document.querySelector('.varying-text').textContent.startsWith({words!r})")
