@@ -2,6 +2,7 @@
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, load_arrays, pairs_from_arrays, read_named_pairs
+from tacit.data.background import DAY, NO_BACKGROUND, WEEK, YEAR, Background, Category, Level, Term, Wave
 from tacit.data.calendar_features import PHASES, calendar_columns, calendar_features, with_calendar
 from tacit.data.cells import Table, open_table
 from tacit.data.coming_times import extended_times
@@ -36,15 +37,22 @@ from tacit.data.units import ChannelUnits
 from tacit.data.windows import NewPairs, SeriesPairs, Windows, time_numbers
 
 __all__ = [
+    "DAY",
     "FEWEST_BLOCKS",
     "FEWEST_SERIES",
+    "NO_BACKGROUND",
     "NUMERIC_DATE",
     "PHASES",
     "RIDGE_PENALTIES",
     "TABLE_ENDINGS",
+    "WEEK",
+    "YEAR",
+    "Background",
+    "Category",
     "ChannelUnits",
     "Condition",
     "Deviations",
+    "Level",
     "NamedPairs",
     "NewPairs",
     "Pairs",
@@ -58,6 +66,8 @@ __all__ = [
     "SeriesUnits",
     "Split",
     "Table",
+    "Term",
+    "Wave",
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
