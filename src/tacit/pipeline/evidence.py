@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
@@ -267,8 +268,15 @@ def all_pairs(split: Split) -> Pairs:
     series = None
     if all(part.series is not None for part in parts):
         series = torch.cat([part.series for part in parts])  # type: ignore[misc]
+    times = None
+    if all(part.times is not None for part in parts):
+        times = torch.cat([part.times for part in parts])  # type: ignore[misc]
     inputs, targets = (torch.cat([getattr(part, name) for part in parts]) for name in ("inputs", "targets"))
-    return Pairs(inputs, targets, observed, series)
+    if series is not None and times is not None:  # series that are each split in time order
+        order = torch.from_numpy(np.lexsort((times.numpy(), series.numpy())))
+        inputs, targets, series, times = inputs[order], targets[order], series[order], times[order]
+        observed = None if observed is None else observed[order]
+    return Pairs(inputs, targets, observed, series, times)
 
 
 def placed(

@@ -27,6 +27,7 @@ class SeriesLayout:
     window: int
     num_features: int
     out_channels: int = 1
+    known: int = 0
 
     def __post_init__(self) -> None:
         for name in ("window", "num_features", "out_channels"):
@@ -35,7 +36,7 @@ class SeriesLayout:
     @property
     def in_channels(self) -> int:
         """Number of inputs per node."""
-        return self.window * self.num_features
+        return self.window * self.num_features + self.known
 
     def require_residual(self, residual: bool) -> None:
         """Raise :class:`InputError` if ``residual`` requires target variables that are not among the features."""
@@ -52,9 +53,9 @@ class SeriesLayout:
             f"inputs must have window * num_features = {self.window} * {self.num_features} = {self.in_channels} "
             f"numbers per node, got {inputs.shape[-1]}; build the predictor with the sizes of the data",
         )
-        return inputs.reshape(*inputs.shape[:2], self.window, self.num_features)
+        return inputs[..., : self.window * self.num_features].reshape(*inputs.shape[:2], self.window, self.num_features)
 
     def newest(self, inputs: Inputs) -> Targets:
         """Return the newest value of the target variables."""
-        start = self.in_channels - self.num_features
+        start = (self.window - 1) * self.num_features
         return inputs[..., start : start + self.out_channels]

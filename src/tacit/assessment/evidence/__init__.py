@@ -1,5 +1,6 @@
 """Evidence: the probability that each edge exists, independent of how often it acts."""
 
+from tacit.assessment.evidence.backgrounds import Backgrounds, find_backgrounds
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, num_sent
 from tacit.assessment.evidence.diagnostics import CAUTION, SUGGESTION
@@ -42,6 +43,7 @@ __all__ = [
     "RULE",
     "SUGGESTION",
     "TIME",
+    "Backgrounds",
     "Candidates",
     "ColumnForm",
     "EdgeUnits",
@@ -51,6 +53,7 @@ __all__ = [
     "SimultaneousEvidence",
     "WithinStep",
     "edge_units",
+    "find_backgrounds",
     "joining_log_odds",
     "keep_edges",
     "lag_profiles",

@@ -147,7 +147,7 @@ class Candidates:
 
     def num_always(self, columns: Columns) -> Float[Tensor, " target"]:
         """Return the number of always included columns of each target, with those of required parents."""
-        return columns.num_always + self._num_required(columns).to(DOUBLE)
+        return (columns.num_always[self.targets] + self._num_required(columns)).to(DOUBLE)
 
     def num_rows(self, columns: Columns, weights: Weights) -> Float[Tensor, " target"]:
         """Return the (weighted) number of rows of each target."""

@@ -7,6 +7,7 @@ reduces measurement noise. The target's own past enters lag by lag and is always
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -84,11 +85,11 @@ class Columns:
         """Number of columns of one source."""
         return self.sources.shape[2]
 
-    @property
-    def num_always(self) -> int:
-        """Number of always included columns, without those of required parents."""
+    @cached_property
+    def num_always(self) -> Int[Tensor, " node"]:
+        """Number of always included columns of each node, without those of required parents and columns of 0."""
         intercepts = 0 if self.series is None else len(torch.unique(self.series))
-        return self.own.shape[2] + self.shared.shape[1] + intercepts
+        return (self.own != 0).any(0).sum(1) + self.shared.shape[1] + intercepts
 
     def without_intercepts(
         self, values: Float[Tensor, "*leading column row"], weights: Float[Tensor, "*leading row"]
@@ -172,7 +173,10 @@ class ScaledValues:
                 1
             )  # a row counts if all channels of the target are observed
         values = _scaled(_rows_last(inputs[..., :sent]))
-        return cls(values, _scaled(_rows_last(inputs[:, :, -1, sent:])), _scaled(targets, known[:, None]), known, pairs)
+        flags = _rows_last(inputs[:, :, -1, sent:])
+        known_columns = _rows_last(pairs.inputs[:, nodes][..., layout.window * layout.num_features :])
+        always = _scaled(_joined([flags, known_columns]))
+        return cls(values, always, _scaled(targets, known[:, None]), known, pairs)
 
     def columns(self, form: ColumnForm) -> Columns:
         """Return the columns of a form with at most as many lags."""

@@ -77,7 +77,7 @@ def notes(
     """
     said = []
     known = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon
-    rows = max(0.0, known - columns.num_always)
+    rows = max(0.0, known - int(columns.num_always[candidates.targets].max()))
     size = 3 if columns.products else columns.group_size  # a first parent: its value, square, product with the target
     least = smallest_effect(rows, size, density)
     if least > WEAK:

@@ -17,11 +17,12 @@ $$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{i
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.assessment.evidence import diagnostics, products
-from tacit.assessment.evidence.batched_regressions import BagProbs, Probs, Regressions
+from tacit.assessment.evidence.backgrounds import Backgrounds
+from tacit.assessment.evidence.batched_regressions import BagProbs, Probs, Regressions, Resampled
 from tacit.assessment.evidence.candidates import Candidates, Resamples
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
 from tacit.assessment.evidence.forms import choose_form
@@ -76,14 +77,20 @@ def parent_evidence(
     names: tuple[str, ...] = (),
     correlated: str | None = diagnostics.CAUTION,
     observation: ObservationModel | None = None,
+    backgrounds: Backgrounds | None = None,
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
+
+    With several ``backgrounds`` of a target, the probabilities are averaged over them by their weights.
 
     ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
     Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
     are those of linear regressions.
     """
+    others = [] if backgrounds is None else [backgrounds.added_to(pairs, layout, k) for k in range(1, backgrounds.most)]
+    if backgrounds is not None:
+        pairs, layout = backgrounds.added_to(pairs, layout)
     form = choose_form(pairs, layout, candidates, horizon) if form is None else form
     plain = columns = build_columns(pairs, layout, form)
     if observation is not None:
@@ -103,17 +110,30 @@ def parent_evidence(
         regressions = replace(regressions, columns=columns)
         once = regressions.on(every, keep=True)
         probs = once.probs(prior)[0]
+    mixture = [(torch.ones(len(probs), dtype=DOUBLE), slice(None), once)]
+    if backgrounds is not None and others:
+        mixture = [(backgrounds.weights(0), slice(None), once)]
+        for rank, (with_other, wider) in enumerate(others, 1):
+            weights = backgrounds.weights(rank)
+            rows = (weights > 0).nonzero()[:, 0]
+            other = build_columns(with_other, wider, form)
+            if observation is not None:
+                other = with_responses(other, screened, probs >= BELIEVED, with_other, observation)
+            some = replace(regressions, columns=other, candidates=screened.chosen(rows))
+            mixture.append((weights[rows], rows, some.on(every, keep=True)))
+        probs = _mixed(mixture, prior)
     for _ in range(0 if density is not None else ROUNDS):
         learned = screened.used & screened.prior.isnan()
         count = int((candidates.used & candidates.prior.isnan()).sum())
         prior = float((BETA[0] + probs[learned].sum()) / (sum(BETA) + count))
-        probs = once.probs(prior)[0]
+        probs = _mixed(mixture, prior)
     linear = once if observation is None else replace(regressions, columns=plain).on(every)
     effects, agreement = linear.effects(probs >= BELIEVED), 1.0
     if not resamplable(len(pairs), block, pairs.series):
         resamples = 0
     if resamples:
-        bagged = regressions.on(resampled_weights(pairs, block, resamples, seed)).probs(prior).mean(0)
+        resampled = resampled_weights(pairs, block, resamples, seed)
+        bagged = _mixed([(one, rows, part.regressions.on(resampled)) for one, rows, part in mixture], prior)
         agreement = min(1.0, float((probs * bagged).sum() / probs.square().sum().clamp_min(1e-12))) ** AGREEMENT_POWER
         probs = agreement * probs + (1 - agreement) * bagged
     said = diagnostics.notes(
@@ -140,6 +160,18 @@ def parent_evidence(
         agreement,
         said,
     )
+
+
+def _mixed(
+    mixture: list[tuple[Float[Tensor, " target"], slice | Int[Tensor, " target"], Resampled]], prior: float
+) -> Probs:
+    """Return the probabilities averaged over backgrounds and resamples; each part has some targets, with weights."""
+    total: Probs | None = None
+    for weights, rows, part in mixture:
+        found = weights[:, None] * part.probs(prior).mean(0)
+        total = found if total is None else total.index_add(0, rows, found)
+    assert total is not None
+    return total
 
 
 def likely_parents(

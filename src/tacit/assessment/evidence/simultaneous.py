@@ -241,7 +241,7 @@ class _Search:
     def require_rows(self, names: tuple[str, ...]) -> None:
         """Raise an error if too few rows have observed values of all connected nodes."""
         known = self.columns.observed.sum(0)
-        needed = FEWEST_ROWS * (self.columns.num_always + self.columns.group_size + 1)
+        needed = FEWEST_ROWS * (int(self.columns.num_always.max()) + self.columns.group_size + 1)
         node = int(known.argmin())
         require(
             int(known[node]) >= needed,

@@ -1,0 +1,631 @@
+r"""The choice of a background: trends, shifts and cycles that explain a target without the graph.
+
+A background $b$ is a set of terms, whose columns are always in, beside the target's own past:
+
+- ``trend``: a piecewise linear function of time with $m$ segments
+- ``shift``: a level from some row on; the row is found by likelihood
+- ``wave``: a sine and a cosine of one period; the period follows from the calendar, or is found by likelihood
+- ``category``: a mean for each value of a part of the date, such as the weekend
+
+Each target has its own background. With the parents $M$ that are found under it, its score is
+
+$$S(b) = -\tfrac{n}{2} \log \mathrm{RSS}_{b, M} - \tfrac{q_b + k_M}{2} \log n
+  - \sum_{t \in b} \Big( \log s_t + \log \tfrac{1 - \pi_t}{\pi_t} \Big) - |M| \log \tfrac{1 - \pi}{\pi}$$
+
+with $q_b$ columns of the background, and $s_t$ the number of places that were searched for term $t$: the rows for a
+shift, the frequencies for a period, 1 for a fixed column. $\pi_t$ is the prior probability of a term of its kind, which
+is learned from all targets.
+
+Two searches start from opposite ends, because false parents can imitate a background and a background can imitate
+parents: one adds terms before any parent, the other adds parents before any term. Both then add and drop terms given
+the parents of the other. All backgrounds that come close to the best score are returned; the evidence averages over
+them.
+
+A period that is found in the data must keep its phase: the wave fitted to one half of the rows must explain the other
+half too. Oscillations that are part of the dynamics drift in phase, and belong to the graph and to the own past.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.assessment.evidence.candidates import Candidates
+from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
+from tacit.assessment.evidence.tableau import Tableau, orthonormal, quadratic_forms
+from tacit.data import DAY, WEEK, YEAR, Category, Pairs, Wave
+from tacit.predictors import SeriesLayout
+
+SEGMENTS = (1, 3, 6, 12, 24)  # of a trend
+FEWEST_ROWS = 50  # of a segment of a trend or between two shifts: fewer bias the weights of the own past
+FEWEST_CYCLES = 2.5  # of a calendar period within the table
+FEWEST_FOUND = 5.0  # cycles of a period that is found in the data, within each series
+SHORTEST = 2.2  # steps of a period: shorter ones cannot be seen
+MOST_HARMONICS = 6
+OVERSAMPLED = 4  # frequencies of the search per independent one
+OWN_LAGS, LAGS = 4, 2  # of the own past, which must leave no colour that looks like a cycle, and of the parents
+NEAR = (2, 24)  # independent frequencies on each side of a peak that give the level of the spectrum around it
+MOST_SERIES = 5  # with trends and shifts
+MOST_TERMS = 8  # of one target
+PRIOR = (1.0, 9.0)  # of a kind of term: a Beta distribution
+EDGE_PRIOR = math.log(9.0)
+MOST_PARENTS, MOST_CANDIDATES = 8, 16
+SAME_PHASE = 0.5  # share of the explained sum of squares that the wave of the other half must reach
+CLOSE = 7.0  # backgrounds with a score this much below the best have no weight
+CALENDAR = {"day": DAY, "week": WEEK, "year": YEAR}
+TINY = 1e-9
+
+Basis = Float[Tensor, "target row column"]
+Residuals = Float[Tensor, "target row"]
+
+
+class Term(NamedTuple):
+    """One term of a background.
+
+    ``kind``      trend, shift, wave or category
+    ``size``      number of segments of a trend
+    ``place``     the period of a wave; the first time of a shift, in series number ``series``
+    ``harmonic``  multiplies the frequency of a wave
+    ``searched``  number of places among which the term was found
+    """
+
+    kind: str
+    size: int = 1
+    place: float = 0.0
+    harmonic: int = 1
+    series: int = 0
+    searched: float = 1.0
+
+
+class TargetBackground(NamedTuple):
+    """A background of one target, and its weight among those of the target."""
+
+    terms: tuple[Term, ...]
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """The times of the rows of all series, as numbers; rows are ordered by series and time.
+
+    ``parts``  the rows of each series; ``numbers`` are the numbers of these series
+    ``step``   the usual difference of neighbouring times
+    ``dated``  whether times are dates, in seconds
+    """
+
+    times: Float[Tensor, " row"]
+    parts: tuple[slice, ...]
+    numbers: tuple[int, ...]
+    step: float
+    dated: bool
+
+    @classmethod
+    def of(cls, pairs: Pairs, *, dated: bool) -> "Clock | None":
+        """Return the clock of pairs; None for pairs without time, or with too few rows to tell anything."""
+        if pairs.times is None or len(pairs) < FEWEST_ROWS:
+            return None
+        series = torch.zeros(len(pairs), dtype=torch.long) if pairs.series is None else pairs.series
+        starts = [0, *((series[1:] != series[:-1]).nonzero()[:, 0] + 1).tolist(), len(pairs)]
+        parts = tuple(slice(first, last) for first, last in itertools.pairwise(starts))
+        steps = torch.cat([pairs.times[part].diff() for part in parts])
+        if not bool((steps > 0).any()) or bool((steps <= 0).any()):
+            return None
+        numbers = tuple(int(series[part.start]) for part in parts)
+        return cls(pairs.times.to(DOUBLE), parts, numbers, float(steps.median()), dated)
+
+    @property
+    def shortest(self) -> int:
+        """Number of rows of the shortest series."""
+        return min(part.stop - part.start for part in self.parts)
+
+    @property
+    def has_trends(self) -> bool:
+        """Whether each series is long enough for a trend or a shift of its own."""
+        return self.shortest >= 4 * FEWEST_ROWS and len(self.parts) <= MOST_SERIES
+
+    def cycles(self, period: float) -> float:
+        """Return the number of cycles between the first and the last time."""
+        return float(self.times.max() - self.times.min()) / period
+
+    def fixed_terms(self) -> list[Term]:
+        """Return the terms that need no search: trends, periods of the calendar, parts of the date."""
+        found = []
+        if self.has_trends:
+            found += [Term("trend", size) for size in SEGMENTS if self.shortest >= FEWEST_ROWS * size]
+        for period in CALENDAR.values() if self.dated else ():
+            if period >= SHORTEST * self.step and self.cycles(period) >= FEWEST_CYCLES:
+                found.append(Term("wave", place=period))
+        if self.dated and self.step <= DAY and self.cycles(WEEK) >= FEWEST_CYCLES:
+            found.append(Term("category"))
+        return found
+
+    def columns(
+        self, term: Term, times: Float[Tensor, " row"], series: Int[Tensor, " row"] | None
+    ) -> Float[Tensor, "row column"]:
+        """Return the columns of a term at any times."""
+        times = times.to(DOUBLE)
+        if term.kind == "wave":
+            return torch.from_numpy(Wave(term.place / term.harmonic).columns(times.numpy()))
+        if term.kind == "category":
+            both = [Category("weekend").columns((times - lag).numpy()) for lag in (0.0, self.step)]
+            return torch.from_numpy(np.concatenate(both, 1))
+        whose = torch.zeros_like(times) if series is None else series
+        if term.kind == "shift":
+            return ((times >= term.place) & (whose == term.series)).to(DOUBLE)[:, None]
+        found = []
+        for part, number in zip(self.parts, self.numbers, strict=True):  # ramps that start at each knot
+            first, last = self.times[part.start], self.times[part.stop - 1]
+            place = ((times - first) / (last - first) * term.size)[:, None]
+            found.append((place - torch.arange(term.size)).clamp(0, None) * (whose == number).to(DOUBLE)[:, None])
+        return torch.cat(found, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Backgrounds:
+    """The backgrounds of each target, the likeliest first."""
+
+    clock: Clock
+    of_target: list[list[TargetBackground]]
+
+    def added_to(self, pairs: Pairs, layout: SeriesLayout, rank: int = 0) -> tuple[Pairs, SeriesLayout]:
+        """Return pairs with the columns of one background of each target, and their layout.
+
+        A target with fewer backgrounds than ``rank`` gets its likeliest.
+        """
+        chosen = [of_one[rank if rank < len(of_one) else 0].terms for of_one in self.of_target]
+        if pairs.times is None or not any(chosen):
+            return pairs, layout
+        columns = {term: self.clock.columns(term, pairs.times, pairs.series) for terms in chosen for term in terms}
+        known = padded([[columns[term] for term in terms] for terms in chosen], len(pairs)).to(pairs.inputs)
+        return (
+            replace(pairs, inputs=torch.cat([pairs.inputs, known], 2)),
+            replace(layout, known=layout.known + known.shape[2]),
+        )
+
+    def weights(self, rank: int) -> Float[Tensor, " target"]:
+        """Return the weight of one background of each target; 0 for targets with fewer."""
+        return torch.tensor([one[rank].weight if rank < len(one) else 0.0 for one in self.of_target], dtype=DOUBLE)
+
+    @property
+    def most(self) -> int:
+        """The largest number of backgrounds of a target."""
+        return max(map(len, self.of_target))
+
+
+def find_backgrounds(
+    pairs: Pairs, layout: SeriesLayout, candidates: Candidates, *, dated: bool, horizon: int = 1
+) -> Backgrounds | None:
+    """Return the backgrounds of all targets; None if no target has one, or if pairs have no time."""
+    clock = Clock.of(pairs, dated=dated)
+    if clock is None:
+        return None
+    columns = build_columns(pairs, layout, ColumnForm(min(OWN_LAGS, layout.window), offsets=len(clock.parts) > 1))
+    lags = min(LAGS, columns.num_lags)
+    sent = columns.group_size // columns.num_lags
+    columns = replace(columns, sources=columns.sources[:, :, -lags * sent :], num_lags=lags)
+    found = BackgroundSearch(columns, candidates, clock, horizon).run()
+    return Backgrounds(clock, found) if any(one[0].terms or len(one) > 1 for one in found) else None
+
+
+def padded(parts: Sequence[Sequence[Tensor]], rows: int) -> Float[Tensor, "row target column"]:
+    """Return the columns of each target side by side, padded with 0."""
+    joined = [torch.cat([torch.zeros(rows, 0, dtype=DOUBLE), *one], 1) for one in parts]
+    found = torch.zeros(rows, len(joined), max(one.shape[1] for one in joined), dtype=DOUBLE)
+    for number, one in enumerate(joined):
+        found[:, number, : one.shape[1]] = one
+    return found
+
+
+class BackgroundSearch:
+    """The search for the backgrounds of all targets; one object keeps the columns of the terms."""
+
+    def __init__(self, columns: Columns, candidates: Candidates, clock: Clock, horizon: int = 1) -> None:
+        self.columns, self.candidates, self.clock, self.horizon = columns, candidates, clock, horizon
+        targets = candidates.targets
+        self.root = columns.weights.mT[targets].sqrt()  # (target, row)
+        self.rows = candidates.num_rows(columns, torch.ones(len(columns.targets), dtype=DOUBLE)) / horizon
+        every = torch.arange(len(targets))
+        self.always = candidates.always(columns, every)  # (target, column, row)
+        self.values = columns.targets[:, targets, 0].mT  # (target, row)
+        self.priors = {kind: PRIOR[0] / sum(PRIOR) for kind in ("trend", "shift", "wave", "category")}
+        self.fixed = clock.fixed_terms()
+        self.found: dict[int, list[Term]] = {}  # the waves of each target with a period from the data
+        self._columns: dict[Term, Float[Tensor, "row column"]] = {}
+
+    def run(self) -> list[list[TargetBackground]]:
+        """Return the backgrounds of each target, the likeliest first."""
+        count = len(self.candidates.targets)
+        nothing: list[tuple[Term, ...]] = [()] * count
+        none = torch.zeros_like(self.candidates.used)
+        scores: list[dict[tuple[Term, ...], float]] = [{} for _ in range(count)]
+        parents = self._score(nothing, scores, range(count), none)
+        first = self._grown(nothing, none)
+        changed = [k for k in range(count) if first[k]]
+        given = self._score(first, scores, changed, parents)
+        pruned = self._grown(self._pruned(first, given), given)
+        self._score(pruned, scores, [k for k in changed if pruned[k] not in scores[k]], given)
+        second = self._grown(nothing, parents)
+        late = [k for k in range(count) if second[k] not in scores[k]]
+        given = self._score(second, scores, late, parents)
+        again = self._grown(self._pruned(second, given), given)
+        self._score(again, scores, [k for k in late if again[k] not in scores[k]], given)
+        for _ in range(3):  # the priors of the kinds, from all targets
+            best = [max(one, key=lambda terms, one=one: one[terms] + self._log_prior(terms)) for one in scores]
+            for kind in self.priors:
+                used = sum(any(term.kind == kind for term in terms) for terms in best)
+                self.priors[kind] = (PRIOR[0] + used) / (sum(PRIOR) + count)
+        return [self._weighted(one) for one in scores]
+
+    def _of(self, term: Term) -> Float[Tensor, "row column"]:
+        if term not in self._columns:
+            series = torch.zeros(len(self.clock.times), dtype=torch.long)
+            for part, number in zip(self.clock.parts, self.clock.numbers, strict=True):
+                series[part] = number
+            self._columns[term] = self.clock.columns(term, self.clock.times, series)
+        return self._columns[term]
+
+    def _beside(self, chosen: Sequence[Sequence[Term]]) -> Float[Tensor, "row target column"]:
+        """Return the columns of the background of each target, padded with 0."""
+        return padded([[self._of(term) for term in terms] for terms in chosen], len(self.clock.times))
+
+    def _weighted(self, scores: dict[tuple[Term, ...], float]) -> list[TargetBackground]:
+        total = {terms: score + self._log_prior(terms) for terms, score in scores.items()}
+        best = max(total.values())
+        kept = {terms: math.exp(score - best) for terms, score in total.items() if score > best - CLOSE}
+        mass = sum(kept.values())
+        found = [TargetBackground(terms, weight / mass) for terms, weight in kept.items()]
+        return sorted(found, key=lambda one: -one.weight)
+
+    def _log_prior(self, terms: Sequence[Term]) -> float:
+        return sum(self._odds(kind) for kind in {term.kind for term in terms})
+
+    def _odds(self, kind: str) -> float:
+        return math.log(self.priors[kind] / (1 - self.priors[kind]))
+
+    def _score(
+        self,
+        chosen: Sequence[tuple[Term, ...]],
+        scores: list[dict[tuple[Term, ...], float]],
+        which: Sequence[int],
+        parents: Bool[Tensor, "target candidate"],
+    ) -> Bool[Tensor, "target candidate"]:
+        """Find the parents of some targets under their backgrounds, and note the scores without the priors of the kinds."""
+        parents, which = parents.clone(), list(which)
+        if not which:
+            return parents
+        some = self.candidates.chosen(torch.tensor(which))
+        extra = self._beside([chosen[k] for k in which])
+        own = self.columns.own[:, some.targets]
+        placed = self.columns.own.new_zeros(*self.columns.own.shape[:2], own.shape[2] + extra.shape[2])
+        placed[:, some.targets] = torch.cat([own, extra], 2)
+        found, parents[which] = greedy_parents(replace(self.columns, own=placed), some, self.horizon)
+        for k, score in zip(which, found.tolist(), strict=True):
+            paid = sum(self._of(term).shape[1] / 2 * math.log(self.rows[k]) for term in chosen[k])
+            scores[k][chosen[k]] = score - paid - sum(math.log(term.searched) for term in chosen[k])
+        return parents
+
+    def _basis(
+        self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]], parents: Bool[Tensor, "target candidate"]
+    ) -> tuple[Basis, Residuals]:
+        """Return orthonormal columns of some targets given background and parents, and what they leave over."""
+        extra = self._beside([chosen[k] for k in which]).permute(1, 2, 0)
+        sets = [self.candidates.sources[k][parents[k]] for k in which]
+        size, widest = self.columns.group_size, max(map(len, sets))
+        read = extra.new_zeros(len(sets), widest * size, extra.shape[2])
+        for number, one in enumerate(sets):
+            read[number, : len(one) * size] = self.columns.sources[:, one].flatten(1).mT
+        root = self.root[which]
+        both = torch.cat([self.always[which], extra, read, self.values[which][:, None]], 1)
+        both = self.columns.without_intercepts(both, root.square()) * root[:, None]
+        basis = orthonormal(both[:, :-1])
+        left = both[:, -1]
+        return basis, left - (basis @ (basis.mT @ left[:, :, None]))[:, :, 0]
+
+    def _grown(
+        self, start: Sequence[tuple[Term, ...]], parents: Bool[Tensor, "target candidate"]
+    ) -> list[tuple[Term, ...]]:
+        """Add the best term to each target until none pays for itself."""
+        chosen = list(start)
+        left = list(range(len(chosen)))
+        for _ in range(MOST_TERMS):
+            if not left:
+                break
+            added = self._best_terms(left, chosen, parents)
+            for k, term in zip(left, added, strict=True):
+                if term is not None:
+                    kept = tuple(one for one in chosen[k] if not (one.kind == term.kind == "trend"))
+                    chosen[k] = tuple(sorted((*kept, term)))
+            left = [k for k, term in zip(left, added, strict=True) if term is not None]
+        return chosen
+
+    def _pruned(
+        self, start: Sequence[tuple[Term, ...]], parents: Bool[Tensor, "target candidate"]
+    ) -> list[tuple[Term, ...]]:
+        """Drop the terms of each target that do not pay for themselves given its parents."""
+        chosen = list(start)
+        left = [k for k in range(len(chosen)) if chosen[k]]
+        while left:
+            trials = [(k, term) for k in left for term in chosen[k]]
+            without = [tuple(one for one in chosen[k] if one != term) for k, term in trials]
+            now = dict(zip(left, self._sums(left, [chosen[k] for k in left], parents), strict=True))
+            fewer = self._sums([k for k, _ in trials], without, parents)
+            worst: dict[int, tuple[float, Term]] = {}
+            for (k, term), total in zip(trials, fewer, strict=True):
+                lost = float(self.rows[k]) / 2 * math.log(max(total, TINY) / max(now[k], TINY)) - self._price(
+                    term, k, chosen[k]
+                )
+                if lost < min(0.0, worst.get(k, (0.0, term))[0]):
+                    worst[k] = (lost, term)
+            for k, (_, term) in worst.items():
+                chosen[k] = tuple(one for one in chosen[k] if one != term)
+            left = [k for k in worst if chosen[k]]
+        return chosen
+
+    def _sums(
+        self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]], parents: Bool[Tensor, "target candidate"]
+    ) -> list[float]:
+        extra = self._beside(chosen).permute(1, 2, 0)
+        found = []
+        for number, k in enumerate(which):
+            read = self.columns.sources[:, self.candidates.sources[k][parents[k]]].flatten(1).mT
+            both = torch.cat([self.always[k], extra[number], read, self.values[k][None]])[None]
+            both = self.columns.without_intercepts(both, self.root[k][None].square()) * self.root[k]
+            basis, left = orthonormal(both[:, :-1])[0], both[0, -1]
+            found.append(float((left - basis @ (basis.mT @ left)).square().sum()))
+        return found
+
+    def _price(self, term: Term, target: int, present: Sequence[Term]) -> float:
+        """Return the nats that a term must gain; a kind that the target already has costs its prior once."""
+        columns = self._of(term).shape[1]
+        new = not any(one.kind == term.kind and one != term for one in present)
+        odds = -self._odds(term.kind) if new else 0.0
+        return columns / 2 * math.log(float(self.rows[target])) + math.log(term.searched) + max(odds, 0.0)
+
+    def _best_terms(
+        self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]], parents: Bool[Tensor, "target candidate"]
+    ) -> list[Term | None]:
+        """Return the term with the largest net gain for each target, None if none pays for itself."""
+        basis, left = self._basis(which, chosen, parents)
+        total = left.square().sum(1).clamp_min(TINY)
+        best: list[tuple[float, Term | None]] = [(0.0, None)] * len(which)
+
+        def offer(number: int, share: float, term: Term, saved: float = 0.0) -> None:
+            k = which[number]
+            gain = (
+                -float(self.rows[k]) / 2 * math.log1p(-min(share, 1 - 1e-9)) - self._price(term, k, chosen[k]) + saved
+            )
+            if gain > best[number][0]:
+                best[number] = gain, term
+
+        root = self.root[which]
+        for term in self._offered(which, chosen):
+            shares = self._shares(term, basis, left, root) / total
+            for number, k in enumerate(which):
+                if term in chosen[k] or (term.harmonic > 1 and not _follows(term, chosen[k])):
+                    continue
+                finer = [one for one in chosen[k] if one.kind == term.kind == "trend"]
+                if finer and finer[0].size >= term.size:
+                    continue
+                saved = self._price(finer[0], k, chosen[k]) if finer and term.size % finer[0].size == 0 else 0.0
+                offer(number, float(shares[number]), term, saved)
+        if self.clock.has_trends:
+            for number, (share, term) in enumerate(self._shifts(which, chosen, basis, left, root)):
+                if term is not None:
+                    offer(number, share / float(total[number]), term)
+        if self.clock.shortest >= 2 * FEWEST_ROWS:
+            for number, (share, term) in enumerate(self._waves(which, chosen, basis, left, root, best, total)):
+                if term is not None:
+                    offer(number, share / float(total[number]), term)
+        return [term for _, term in best]
+
+    def _offered(self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]]) -> list[Term]:
+        """Return the fixed terms, and further harmonics of the waves that some target has."""
+        found = dict.fromkeys(self.fixed)
+        for k in which:
+            for term in chosen[k]:
+                if term.kind == "wave" and term.harmonic < MOST_HARMONICS:
+                    higher = term._replace(harmonic=term.harmonic + 1, searched=1.0)
+                    if term.place / higher.harmonic >= SHORTEST * self.clock.step:
+                        found[higher] = None
+        return list(found)
+
+    def _shares(self, term: Term, basis: Basis, left: Residuals, root: Residuals) -> Float[Tensor, " target"]:
+        """Return the sum of squares that a term explains of what is left over, given the basis."""
+        columns = self._of(term).mT.expand(len(left), -1, -1)
+        columns = self.columns.without_intercepts(columns, root.square()) * root[:, None]
+        sizes = columns.square().sum(2)
+        columns = columns - (columns @ basis) @ basis.mT
+        block = columns @ columns.mT
+        block.diagonal(dim1=1, dim2=2).add_(1e-8 * sizes + 1e-12)
+        return quadratic_forms(block[:, None], (columns @ left[:, :, None])[:, None])[:, 0, 0]
+
+    def _shifts(
+        self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]], basis: Basis, left: Residuals, root: Residuals
+    ) -> list[tuple[float, Term | None]]:
+        """Return the shift that explains most for each target, among all rows with enough rows on both sides."""
+        gains = torch.full_like(left, -torch.inf)
+        for part in self.clock.parts:
+            after = _reversed_sums((root * left)[:, part])
+            shared = _reversed_sums((root[:, :, None] * basis)[:, part])  # (target, row, column)
+            weight = _reversed_sums(root.square()[:, part])
+            size = weight - shared.square().sum(2)
+            if self.columns.series is not None:
+                size = size - weight.square() / weight[:, :1].clamp_min(TINY)
+            found = after.square() / size.clamp_min(1e-3 * weight.clamp_min(1.0))
+            found[:, :FEWEST_ROWS] = found[:, len(found[0]) - FEWEST_ROWS :] = -torch.inf
+            gains[:, part] = found
+        for number, k in enumerate(which):
+            for term in chosen[k]:
+                if term.kind == "shift":
+                    near = (self.clock.times - term.place).abs() < FEWEST_ROWS * self.clock.step
+                    gains[number, near] = -torch.inf
+        best, row = gains.max(1)
+        return [
+            (gain, self._shift_at(place)) if math.isfinite(gain) else (0.0, None)
+            for gain, place in zip(best.tolist(), row.tolist(), strict=True)
+        ]
+
+    def _shift_at(self, row: int) -> Term:
+        part = next(place for place, part in enumerate(self.clock.parts) if part.start <= row < part.stop)
+        time = float(self.clock.times[row])
+        return Term("shift", place=time, series=self.clock.numbers[part], searched=float(len(self.clock.times)))
+
+    def _waves(
+        self,
+        which: Sequence[int],
+        chosen: Sequence[tuple[Term, ...]],
+        basis: Basis,
+        left: Residuals,
+        root: Residuals,
+        best: Sequence[tuple[float, Term | None]],
+        total: Float[Tensor, " target"],
+    ) -> list[tuple[float, Term | None]]:
+        """Return the wave of any period that explains most for each target and keeps its phase."""
+        clock = self.clock
+        length = max(
+            round(float(clock.times[part.stop - 1] - clock.times[part.start]) / clock.step) + 1 for part in clock.parts
+        )
+        size = OVERSAMPLED * 2 ** math.ceil(math.log2(length))
+        first = math.ceil(FEWEST_FOUND / clock.shortest * size)
+        frequency = torch.arange(first, int(size / SHORTEST), dtype=DOUBLE) / size  # cycles per step
+        if len(frequency) < 2:
+            return [(0.0, None)] * len(which)
+        values = torch.cat([left[:, None], basis.mT], 1) * root[:, None]  # (target, 1 + column, row)
+        found = torch.zeros(*values.shape[:2], len(frequency), dtype=torch.complex128)
+        weight = root.square().sum(1) / 2
+        for part in clock.parts:
+            place = ((clock.times[part] - clock.times[part.start]) / clock.step).round().long()
+            spread = values.new_zeros(*values.shape[:2], int(place[-1]) + 1)
+            spread[:, :, place] = values[:, :, part]
+            start = float(clock.times[part.start]) / clock.step
+            turned = torch.polar(torch.ones_like(frequency), -2 * math.pi * (frequency * start % 1.0))
+            found += torch.fft.rfft(spread, n=size)[:, :, first : first + len(frequency)] * turned
+        waves = torch.stack([-found.imag, found.real], 1)  # (target, sine and cosine, 1 + column, frequency)
+        cross, shared = waves[:, :, 0], waves[:, :, 1:]
+        block = -torch.einsum("tacf,tbcf->tabf", shared, shared)
+        block[:, 0, 0] += weight[:, None]
+        block[:, 1, 1] += weight[:, None]
+        det = block[:, 0, 0] * block[:, 1, 1] - block[:, 0, 1].square()
+        numerator = (
+            block[:, 1, 1] * cross[:, 0].square()
+            + block[:, 0, 0] * cross[:, 1].square()
+            - 2 * block[:, 0, 1] * cross[:, 0] * cross[:, 1]
+        )
+        gains = numerator / det.clamp_min(1e-6 * weight[:, None].square())
+        gains[det <= 1e-4 * weight[:, None].square()] = 0.0
+        results: list[tuple[float, Term | None]] = []
+        searched = length / 2.0
+        for number, k in enumerate(which):
+            rows, whole = float(self.rows[k]), float(total[number])
+            price = self._price(Term("wave", place=1.0, searched=searched), k, chosen[k])
+            least = whole * -math.expm1(-2 * (price + max(best[number][0] - 5.0, -3.0)) / rows)
+            if float(gains[number].max()) < least:
+                results.append((0.0, None))
+                continue
+            # a cycle is a line above the spectrum around it; a broad peak belongs to the dynamics
+            level = _level_around(gains[number]) / math.log(2.0)
+            above = gains[number].minimum(whole * -torch.expm1(-2 / rows * gains[number] / level))
+            place = int(above.argmax())
+            if float(above[place]) < least:
+                results.append((0.0, None))
+                continue
+            gain, term = self._refined(
+                float(frequency[place]), 1 / size, basis[number], left[number], root[number], searched
+            )
+            gain = min(gain, whole * -math.expm1(-2 / rows * gain / float(level[place])))
+            results.append((gain, term and self._same_period(k, term)))
+        return results
+
+    def _same_period(self, target: int, term: Term) -> Term:
+        """Return the period of a target that was found before and cannot be distinguished from this one, or this one."""
+        length = float(self.clock.times.max() - self.clock.times.min())
+        for other in self.found.setdefault(target, []):
+            if abs(1 / other.place - 1 / term.place) * length < 0.5:
+                return other
+        self.found[target].append(term)
+        return term
+
+    def _refined(
+        self, frequency: float, width: float, basis: Tensor, left: Tensor, root: Tensor, searched: float
+    ) -> tuple[float, Term | None]:
+        """Return the best wave near a frequency, None if its phase in one half does not fit the other."""
+        steps = self.clock.times / self.clock.step
+        for _ in range(3):
+            tried = frequency + width * torch.linspace(-1, 1, 17, dtype=DOUBLE)
+            angle = 2 * math.pi * (tried[:, None] * steps % 1.0)  # (trial, row)
+            waves = torch.stack([angle.sin(), angle.cos()], 1)
+            waves = self.columns.without_intercepts(waves, root.square().expand(len(waves), -1)) * root
+            waves = waves - (waves @ basis) @ basis.mT
+            block = waves @ waves.mT
+            block.diagonal(dim1=1, dim2=2).add_(1e-9 * len(left))
+            gains = quadratic_forms(block[:, None], (waves @ left)[:, None, :, None])[:, 0, 0]
+            best = int(gains.argmax())
+            frequency, width = float(tried[best]), width / 8
+        wave, gain = waves[best], float(gains[best])
+        halves = self._halves()
+        blocks = [wave[:, rows] @ wave[:, rows].mT for rows in halves]
+        crosses = [wave[:, rows] @ left[rows] for rows in halves]
+        own = [torch.linalg.lstsq(block, cross).solution for block, cross in zip(blocks, crosses, strict=True)]
+        for here, there in ((0, 1), (1, 0)):
+            inside = float(crosses[here] @ own[here])
+            other = float(2 * own[there] @ crosses[here] - own[there] @ blocks[here] @ own[there])
+            if other < SAME_PHASE * inside:
+                return 0.0, None
+        return gain, Term("wave", place=self.clock.step / frequency, searched=searched)
+
+    def _halves(self) -> tuple[Tensor, Tensor]:
+        """Return the rows of the first and the second half: of the series if there are several, else of the rows."""
+        rows, parts = torch.arange(len(self.clock.times)), self.clock.parts
+        cut = parts[len(parts) // 2].start if len(parts) > 1 else len(rows) // 2
+        return rows[:cut], rows[cut:]
+
+
+def greedy_parents(
+    columns: Columns, candidates: Candidates, horizon: int
+) -> tuple[Float[Tensor, " target"], Bool[Tensor, "target candidate"]]:
+    """Add the parents of each target one by one while the criterion increases; return it, and the parents."""
+    gains = candidates.single_gains(columns)
+    places = candidates.best(gains, min(MOST_CANDIDATES, candidates.width))
+    screened = candidates.picked(places)
+    weights = torch.ones(len(columns.targets), dtype=DOUBLE)
+    rows = screened.num_rows(columns, weights) / horizon
+    sizes = screened.sizes(columns)
+    tableau = Tableau.start(screened.matrices(columns, weights[None])[0], screened.width, columns.group_size, sizes)
+    for _ in range(min(MOST_PARENTS, screened.width)):
+        now = tableau.residuals.clamp_min(TINY)
+        left = ((tableau.residuals[:, None] - tableau.changes()) / now[:, None]).clamp(1e-9, 1.0)
+        gain = (-rows / 2)[:, None] * left.log().mean(-1) - sizes / 2 * rows.log()[:, None] - EDGE_PRIOR
+        gain = gain.masked_fill(tableau.included | ~screened.used, -math.inf)
+        best, group = gain.max(1)
+        if not (best > 0).any():
+            break
+        tableau.flip_in(best > 0, group[best > 0])
+    paid = (sizes * tableau.included).sum(1) / 2 * rows.log() + EDGE_PRIOR * tableau.included.sum(1)
+    score = (-rows / 2) * tableau.residuals.clamp_min(TINY).log().mean(1) - paid
+    return score, torch.zeros_like(candidates.used).scatter(1, places, tableau.included)
+
+
+def _level_around(gains: Float[Tensor, " frequency"]) -> Float[Tensor, " frequency"]:
+    """Return the median of the gains at independent frequencies near each one, without the nearest."""
+    apart = gains[::OVERSAMPLED]
+    padded_gains = torch.nn.functional.pad(apart, (NEAR[1], NEAR[1]), value=torch.nan)
+    around = padded_gains.unfold(0, 2 * NEAR[1] + 1, 1)  # (independent frequency, neighbour)
+    others = (torch.arange(-NEAR[1], NEAR[1] + 1).abs() > NEAR[0]).nonzero()[:, 0]
+    level = around[:, others].nanmedian(1).values.nan_to_num(0.0).clamp_min(TINY)
+    return level.repeat_interleave(OVERSAMPLED)[: len(gains)]
+
+
+def _follows(term: Term, chosen: Sequence[Term]) -> bool:
+    """Return whether the next lower harmonic of a wave is present."""
+    return any(one.kind == "wave" and one.place == term.place and one.harmonic == term.harmonic - 1 for one in chosen)
+
+
+def _reversed_sums(values: Float[Tensor, "target row *rest"]) -> Float[Tensor, "target row *rest"]:
+    """Return the sum from each row to the end."""
+    return values.flip(1).cumsum(1).flip(1)
