@@ -177,7 +177,7 @@ def test_scaling_survives_json():
     assert again.feature_names == made.feature_names
     assert np.array_equal(again.features(series), made.scaling.features(series))
     with pytest.raises(
-        InputError, match=r"a stored scaling must have exactly by, covariate_deviation, .*got by, lagged_covariates, nodes"
+        InputError, match=r"must have exactly by, covariate_deviation, .*got by, lagged_covariates, nodes"
     ):
         Scaling.from_dict({"nodes": ["a"]})
 

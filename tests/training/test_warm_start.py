@@ -60,18 +60,14 @@ def test_with_every_edge_the_filter_predicts_what_the_regression_does(rng, resid
 
 @pytest.mark.parametrize("residual", [True, False])
 def test_what_is_not_sent_is_used_by_its_node_alone(rng, residual):
-    """Three features, one of them sent, and two columns after the window: least squares on these columns."""
+    """Three features, one of them sent, and two columns after the window: the exact linear function of these."""
     inputs = torch.randn(200, 4, 8, generator=rng, dtype=torch.float64)
     others = [[place for place in range(4) if place != node] for node in range(4)]
     designs = [torch.cat([inputs[:, i], inputs[:, others[i]][..., [0, 3]].flatten(1)], 1) for i in range(4)]
     weights = torch.randn(14, generator=rng, dtype=torch.float64)
-    noise = 0.1 * torch.randn(200, 4, 1, generator=rng, dtype=torch.float64)
-    targets = torch.stack([design @ weights for design in designs], 1)[..., None] + noise
+    targets = torch.stack([design @ weights for design in designs], 1)[..., None]
     warm = filter_start(Pairs(inputs, targets), GraphFilter(4, 2, 3, residual=residual, known=2), EVERY_EDGE)
-    designs = [torch.cat([design, torch.ones(200, 1)], 1) for design in designs]
-    fits = [torch.linalg.lstsq(design, targets[:, node]).solution for node, design in enumerate(designs)]
-    expected = torch.stack([design @ fit for design, fit in zip(designs, fits, strict=True)], 1)
-    assert torch.allclose(prediction(warm, inputs), expected, atol=1e-3)
+    assert torch.allclose(prediction(warm, inputs), targets, atol=1e-4)
 
 
 def test_an_edge_that_cannot_be_starts_at_0_and_replicas_differ_by_the_jitter(rng):
