@@ -207,7 +207,8 @@ def test_windows_never_cross_series(lengths, window, horizon):
     made = Windows(window, horizon, fractions=(0.5, 0.2)).prepare(series)
     seen = []
     for part in vars(made.split).values():
-        values = part.inputs.view(len(part), 2, window, made.num_features)[..., :1].permute(0, 2, 1, 3)
+        lags = part.inputs[:, :, : window * made.num_features].reshape(len(part), 2, window, made.num_features)
+        values = lags[..., :1].permute(0, 2, 1, 3)
         inputs, targets = made.scaling.to_units(values.double()), made.scaling.to_units(part.targets.double())
         for pair in range(len(part)):
             own = made.used.parts[int(part.series[pair])]

@@ -40,6 +40,7 @@ def pairs_by_loop(windows, together, pieces, channels, out_channels):
                         columns.append(("value", node, channel, seen[-1] if seen else None))
                     if flagged:
                         columns += [("flag", float(not np.isnan(piece.values[row, node, c]))) for c in channels]
+                for row in (last + windows.horizon, last + windows.horizon - 1):
                     columns += [("covariate", c, v) for c, v in enumerate(piece.covariates[row])]
                 inputs.append(columns)
             yield inputs, target, piece.times[last + windows.horizon]
@@ -91,7 +92,7 @@ def test_pairs_are_those_of_the_loop(missing, num_pieces, window, horizon, targe
     assert [len(part) for part in parts] == [len(train), len(validation), len(test)]
     inputs = torch.cat([part.inputs for part in parts])
     assert inputs.dtype == torch.float32
-    assert inputs.shape == (len(expected), 2, window * made.num_features)
+    assert inputs.shape == (len(expected), 2, window * made.num_features + 4)
     loop = [[[number(entry, *scale) for entry in node] for node in pair] for pair, _, _ in expected]
     assert torch.allclose(inputs, torch.tensor(loop, dtype=torch.float32), atol=1e-5)
 
@@ -112,9 +113,10 @@ def test_pairs_are_those_of_the_loop(missing, num_pieces, window, horizon, targe
 
 def test_names_of_features():
     made = Windows(3).prepare(make_series(covariates=1), targets=["v"])
-    assert made.feature_names == ("v", "u", "v observed", "u observed", "g")
-    assert (made.num_features, made.out_channels, made.window, made.nodes) == (5, 1, 3, ("a", "b", "c"))
-    assert made.split.train.inputs.shape[2] == 15
+    assert made.feature_names == ("v", "u", "v observed", "u observed")
+    assert (made.num_features, made.out_channels, made.window, made.nodes) == (4, 1, 3, ("a", "b", "c"))
+    assert (made.known, made.scaling.lagged_covariates) == (2, ("g",))
+    assert made.split.train.inputs.shape[2] == 3 * 4 + 2
     complete = Windows(3).prepare(make_series(missing=0))
     assert complete.feature_names == ("u", "v")
 
@@ -132,8 +134,8 @@ def test_a_covariate_that_does_not_move_in_training_keeps_its_unit():
     holiday = np.zeros((40, 1))
     holiday[-3:] = 1
     made = Windows(2).prepare(replace(make_series(missing=0), covariates=holiday, covariate_names=("holiday",)))
-    assert made.split.train.inputs[:, :, 2].abs().max() == 0
-    assert made.split.test.inputs[-1, 0, [2, 5]].tolist() == [1, 1]
+    assert made.split.train.inputs[:, :, 4:].abs().max() == 0
+    assert made.split.test.inputs[-1, 0, 4:].tolist() == [1]  # a column of zeros has no lag
 
 
 def test_a_horizon_longer_than_the_new_rows():
@@ -175,14 +177,14 @@ def test_scaling_survives_json():
     assert again.feature_names == made.feature_names
     assert np.array_equal(again.features(series), made.scaling.features(series))
     with pytest.raises(
-        InputError, match=r"a stored scaling must have exactly by, covariate_deviation, .*got by, nodes"
+        InputError, match=r"must have exactly by, covariate_deviation, .*got by, lagged_covariates, nodes"
     ):
         Scaling.from_dict({"nodes": ["a"]})
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 def test_apply_gives_the_same_pairs_and_those_to_come(missing):
-    windows, series = Windows(4, 3), make_series(missing=missing, covariates=1, times=np.arange(40) * 2)
+    windows, series = Windows(4, 3), make_series(missing=missing, times=np.arange(40) * 2)
     made = windows.prepare(series)
     new = windows.apply(series, made.scaling)
     pairs, times = new.pairs, new.times
@@ -196,10 +198,54 @@ def test_apply_gives_the_same_pairs_and_those_to_come(missing):
     assert np.array_equal(pairs.observed[:-3].bool().numpy(), ~np.isnan(series.values[6:]))
     # only what is in the window counts: the newest rows alone give the newest input when nothing has to be filled
     if not missing:
-        tail = replace(
-            series, values=series.values[-4:], times=series.times[-4:], covariates=series.covariates[-4:], piece=True
-        )
+        tail = replace(series, values=series.values[-4:], times=series.times[-4:], piece=True)
         assert torch.equal(windows.apply(tail, made.scaling).pairs.inputs[0], pairs.inputs[-1])
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_a_target_after_the_table_requires_its_covariates(horizon):
+    """Without rows of covariates the last pairs are left out; with them the covariates are those of the rows."""
+    windows, series = Windows(4, horizon), make_series(covariates=2)
+    made = windows.prepare(series)
+    new = windows.apply(series, made.scaling)
+    assert len(new.pairs) == 40 - 3 - horizon
+    assert len(new.notes) == 1
+    assert "covariates g, h are not known" in new.notes[0]
+    later = np.array([[7.0, -4.0]] * horizon)
+    ahead = np.full((horizon, 3, 2), np.nan)
+    longer = replace(
+        series,
+        values=np.concatenate([series.values, ahead]),
+        covariates=np.concatenate([series.covariates, later]),
+    )
+    more = windows.apply(longer, made.scaling)
+    assert (len(more.pairs), more.notes) == (40 - 3, ())
+    assert torch.equal(more.pairs.inputs[:-horizon], new.pairs.inputs)
+    scaling = made.scaling
+    rows = [later[-1], longer.covariates[-2]]
+    found = np.concatenate([(row - scaling.covariate_mean) / scaling.covariate_deviation for row in rows])
+    assert more.pairs.inputs[-1, 0, -4:].tolist() == pytest.approx(found.tolist(), rel=1e-6)
+    newest = (series.covariates[-1] - scaling.covariate_mean) / scaling.covariate_deviation
+    assert more.pairs.covariates[-1].tolist() == pytest.approx(newest.tolist(), rel=1e-6)
+    short = replace(series, values=series.values[:4], covariates=series.covariates[:4], piece=True)
+    with pytest.raises(InputError, match="covariates g, h must be known at the time of a forecast"):
+        windows.apply(short, scaling)
+
+
+def test_covariates_that_follow_from_others_have_no_lag():
+    """Parts of the date, a counter, sines that a user adds and a level of an alternating regime; not white noise."""
+    row = np.arange(60.0)
+    times = np.datetime64("2026-01-01", "h") + np.arange(60).astype("timedelta64[h]")
+    names = ("hour sin", "hour cos", "counter", "wave", "other wave", "odd", "noise")
+    columns = [np.sin(np.pi * row / 12), np.cos(np.pi * row / 12), row, np.sin(row), np.cos(row), row % 2]
+    columns.append(np.random.default_rng(0).normal(size=60))
+    series = replace(
+        make_series(60, missing=0),
+        times=times.astype("datetime64[s]"),
+        covariates=np.stack(columns, 1),
+        covariate_names=names,
+    )
+    assert Windows(2).prepare(series).scaling.lagged_covariates == ("noise",)
 
 
 def test_apply_sorts_nodes_by_name():

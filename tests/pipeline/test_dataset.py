@@ -37,10 +37,11 @@ def test_covariates_targets_and_horizon(folder):
     sections = {"separator": ":", "covariates": "hour", "targets": "b", "horizon": 3}
     problem = read(folder / "two.csv", data=sections)
     sizes = problem.preparation.sizes
-    assert (sizes.num_nodes, sizes.window, sizes.num_features, sizes.out_channels) == (4, 2, 3, 1)
-    assert sizes.in_channels == 6
+    assert (sizes.num_nodes, sizes.window, sizes.num_features, sizes.out_channels) == (4, 2, 2, 1)
+    assert sizes.in_channels == 2 * 2 + sizes.known
+    assert sizes.known == 2  # the hour of the target and the one before
     assert problem.preparation.target_names == ("b",)
-    assert problem.preparation.scaling.feature_names == ("b", "a", "hour")
+    assert problem.preparation.scaling.feature_names == ("b", "a")
     first = problem.preparation.to_units(problem.split.train.targets[:1], problem.split.train[:1])[0, :, 0]
     assert first.numpy() == pytest.approx(2 * series()[1 + 3], rel=1e-5)  # the last row of the window is row 1
 

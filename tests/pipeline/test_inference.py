@@ -203,8 +203,9 @@ def test_several_variables_and_horizons(horizon, folder, tmp_path):
     stored = Fitted.read(made.directory, CPU)
     found = predict_file(stored, folder / "two.csv")
     assert found["variable"].tolist()[:3] == ["a", "b", "a"]
-    assert len(found) == 8 * 119
-    assert found["time"].iloc[-1] == pd.Timestamp("2024-01-05 23:00") + horizon * pd.Timedelta("1h")
+    assert len(found) == 8 * (119 - horizon)
+    assert found["time"].iloc[-1] == pd.Timestamp("2024-01-05 23:00")  # the hour after it is not known
+    assert any("covariate 'hour' is not known" in note for note in found.attrs["notes"])
     table = pd.read_csv(folder / "two.csv")
     table.drop(columns="hour").to_csv(tmp_path / "no_hour.csv", index=False)
     with pytest.raises(InputError, match=r"no_hour.csv: covariates names the column 'hour', which does not exist"):

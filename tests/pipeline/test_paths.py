@@ -38,12 +38,12 @@ def var_model(gate):
 
 def origins_of(history, steps, window=2):
     """Origins without series, covariates and flags."""
-    count = len(history)
-    fed = steps - (history.shape[1] - window)
+    count, horizon = len(history), history.shape[1] - window + 1
     times = np.tile(np.arange(steps), (count, 1))
     actual = np.full((count, steps, 2, 1), np.nan)
     numbers = torch.from_numpy(times).double()
-    return Origins(window, history, torch.zeros(count, fed - 1, 0), numbers, None, np.zeros(count), times, actual)
+    none = torch.zeros(count, steps, 0), torch.zeros(count, steps, 2, 0), torch.zeros(count, horizon, 2, 0)
+    return Origins(window, history, *none, numbers, None, np.zeros(count), times, actual)
 
 
 def moments(history, gate, steps):
@@ -170,7 +170,7 @@ def test_samples_are_inputs_like_observed_rows(horizon, layout, folder, tmp_path
         rows.to_csv(tmp_path / "appended.csv", index=False)
         pairs = fitted.preparation.apply(read_new(fitted, [str(tmp_path / "appended.csv")])).pairs
         for number, step in enumerate(steps):
-            end = len(pairs) - 5 + number - horizon  # the window that ends `horizon` rows before the target
+            end = len(pairs) - 5 + number  # the last pair has the last row as its target
             draws = SharedDraws(fitted.model, 3, generator_for(0, paths._purpose(number)))
             expected = fitted.model.observation.mean(draws.described(pairs[end : end + 1]))[0, path]
             assert torch.allclose(step.means[0, path], expected, atol=2e-4)
@@ -181,18 +181,18 @@ def test_covariates_to_come_are_rows_without_values(folder, tmp_path):
     data = {"separator": ":", "covariates": "hour"}
     made, _ = learn(folder / "two.csv", tmp_path / "run", data=data)
     fitted = Fitted.read(made.directory, CPU)
-    with pytest.raises(InputError, match=r"covariate 'hour' must be known until 2024-01-06T02:00:00 for these steps"):
+    with pytest.raises(InputError, match=r"covariate 'hour' must be known until 2024-01-06T03:00:00 for these steps"):
         table_of(fitted, folder / "two.csv", 4)
     table = pd.read_csv(folder / "two.csv", parse_dates=["time"])
-    coming = pd.DataFrame({"time": table["time"].iloc[-1] + pd.to_timedelta(range(1, 4), "h"), "hour": range(3)})
+    coming = pd.DataFrame({"time": table["time"].iloc[-1] + pd.to_timedelta(range(1, 5), "h"), "hour": range(4)})
     pd.concat([table, coming]).to_csv(tmp_path / "more.csv", index=False)
     found = table_of(fitted, tmp_path / "more.csv", 4)
     assert found["origin"].iloc[0] == table["time"].iloc[-1]
     assert found["time"].iloc[-1] == pd.Timestamp("2024-01-06 03:00")
-    others = pd.concat([table, coming.assign(hour=[9, 9, 9])])
+    others = pd.concat([table, coming.assign(hour=[0, 9, 9, 9])])
     others.to_csv(tmp_path / "others.csv", index=False)
     changed = table_of(fitted, tmp_path / "others.csv", 4)["mean"] != found["mean"]
-    assert changed.tolist() == [False] * 8 + [True] * 24  # the first step reads nothing of what is to come
+    assert changed.tolist() == [False] * 8 + [True] * 24  # the first step has the same hour
 
 
 def test_calendar_features_to_come_follow_from_the_times(folder, tmp_path):
@@ -300,7 +300,8 @@ def test_pairs_and_partial_targets_are_refused(folder, tmp_path):
     data = {"separator": ":", "covariates": "hour", "targets": "a", "horizon": 2}
     made, _ = learn(folder / "two.csv", tmp_path / "part", data=data)
     fitted = Fitted.read(made.directory, CPU)
-    assert len(table_of(fitted, folder / "two.csv", 2)) == 2 * 4  # all inputs are observed
+    found = table_of(fitted, folder / "two.csv", 2, origin="2024-01-05 20:00")
+    assert len(found) == 2 * 4  # all inputs are observed
     with pytest.raises(InputError, match="paths of more than 2 steps require that all variables are predicted, but"):
         table_of(fitted, folder / "two.csv", 3)
     short = pd.DataFrame(series(1), columns=NODES)

@@ -118,7 +118,7 @@ def test_covariates_are_known_and_shared(table):
     with_hour = table.assign(hour=TIMES.hour)
     model = forecaster(covariates=["hour"]).fit(with_hour)
     assert model.nodes_ == list(NODES)
-    assert model._fitted.preparation.sizes.num_features == 2
+    assert model._fitted.preparation.sizes.known == 2  # the hour of the target and the one before
     with pytest.raises(InputError, match="covariates names the column 'hour', which does not exist"):
         model.predict(table)
 

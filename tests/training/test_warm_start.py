@@ -58,15 +58,16 @@ def test_with_every_edge_the_filter_predicts_what_the_regression_does(rng, resid
     assert torch.allclose(prediction(warm, pairs.inputs), expected, atol=1e-5)
 
 
-def test_what_is_not_sent_has_no_part_in_the_regression(rng):
-    """Three features, one of them sent: the own path of the others starts at 0."""
-    pairs = linear_pairs(rng, features=3)
-    warm = filter_start(pairs, GraphFilter(4, 2, 3, residual=False), EVERY_EDGE)
-    assert (warm.own.detach().view(4, 2, 3, 1)[:, :, 1:] == 0).all()
-    sent = Pairs(pairs.inputs[..., ::3].contiguous(), pairs.targets)
-    chosen = ridge_regression(sent[:160], sent[160:]).penalty
-    expected = ridge_regression(sent, sent, penalties=[chosen]).predict(sent.inputs)
-    assert torch.allclose(prediction(warm, pairs.inputs), expected, atol=1e-5)
+@pytest.mark.parametrize("residual", [True, False])
+def test_what_is_not_sent_is_used_by_its_node_alone(rng, residual):
+    """Three features, one of them sent, and two columns after the window: the exact linear function of these."""
+    inputs = torch.randn(200, 4, 8, generator=rng, dtype=torch.float64)
+    others = [[place for place in range(4) if place != node] for node in range(4)]
+    designs = [torch.cat([inputs[:, i], inputs[:, others[i]][..., [0, 3]].flatten(1)], 1) for i in range(4)]
+    weights = torch.randn(14, generator=rng, dtype=torch.float64)
+    targets = torch.stack([design @ weights for design in designs], 1)[..., None]
+    warm = filter_start(Pairs(inputs, targets), GraphFilter(4, 2, 3, residual=residual, known=2), EVERY_EDGE)
+    assert torch.allclose(prediction(warm, inputs), targets, atol=1e-4)
 
 
 def test_an_edge_that_cannot_be_starts_at_0_and_replicas_differ_by_the_jitter(rng):

@@ -11,12 +11,21 @@ from tacit.data.coordinates import read_coordinates
 from tacit.data.dates import NUMERIC_DATE
 from tacit.data.formats import TABLE_ENDINGS, frame_of_arrow, is_arrow, is_parquet_folder
 from tacit.data.frames import read_frame
+from tacit.data.known import (
+    columns_at_targets,
+    covariates_ahead,
+    level_places,
+    level_terms,
+    levels,
+    num_known,
+    unknown_ahead,
+)
 from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
 from tacit.data.left_out import leave_out
 from tacit.data.pair_covariates import covariate_table, with_covariates
 from tacit.data.pair_tables import holds_pairs, read_pairs_table
 from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
-from tacit.data.regression import Deviations, RegressionFit, Rows, regress
+from tacit.data.regression import Deviations, RegressionFit, Rows, distinct_inputs, regress
 from tacit.data.resampling import (
     FEWEST_BLOCKS,
     FEWEST_SERIES,
@@ -74,9 +83,12 @@ __all__ = [
     "calendar_columns",
     "calendar_features",
     "chosen_rows",
+    "columns_at_targets",
     "covariate_table",
+    "covariates_ahead",
     "covering_batches",
     "deviations_differ",
+    "distinct_inputs",
     "epoch_batches",
     "extended_times",
     "frame_of_arrow",
@@ -87,9 +99,13 @@ __all__ = [
     "is_labelled",
     "is_parquet_folder",
     "leave_out",
+    "level_places",
+    "level_terms",
+    "levels",
     "levels_apart",
     "load_arrays",
     "load_beijing_air",
+    "num_known",
     "open_table",
     "pairs_from_arrays",
     "read_aqi36",
@@ -106,6 +122,7 @@ __all__ = [
     "ridge_regression",
     "solve_ridge",
     "time_numbers",
+    "unknown_ahead",
     "usual_block",
     "with_calendar",
     "with_covariates",

@@ -70,16 +70,26 @@ class Category:
     def columns(self, times: Numbers) -> TimeColumns:
         """Return an indicator of each value but the first."""
         weekday = (np.floor(times / DAY) + 3) % 7
-        value = {"weekday": weekday, "weekend": weekday >= 5, "hour": np.floor(times % DAY / 3600)}[self.part]
-        return (value[:, None] == np.arange(1, self.size + 1)).astype(np.float64)
+        value: Numbers = {"weekday": weekday, "weekend": weekday >= 5, "hour": np.floor(times % DAY / 3600)}[self.part]
+        columns: TimeColumns = (value[:, None] == np.arange(1, self.size + 1)).astype(np.float64)
+        return columns
 
 
 @dataclass(frozen=True)
 class Level:
-    """The exponentially weighted mean of a node's own past, with a half-life in rows."""
+    """The exponentially weighted mean of a node's own past, with a half-life in rows.
+
+    >>> Level(1.0).rate
+    0.5
+    """
 
     half_life: float
     size = 1
+
+    @property
+    def rate(self) -> float:
+        r"""Weight $\alpha$ of a new value."""
+        return float(1 - 2 ** (-1 / self.half_life))
 
 
 Term = Wave | Category | Level

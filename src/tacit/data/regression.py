@@ -92,6 +92,26 @@ class Deviations:
         return Rows((pairs.inputs.double() - self.input_mean) / self.input_scale, targets, there)
 
 
+def distinct_inputs(pairs: Pairs, known: int) -> Float[Tensor, "node in_channel"]:
+    """Return 1 for inputs to regress on, 0 for copies among the last ``known`` ones: those of an earlier node.
+
+    Covariates and waves are the same for all nodes that use them; with a column per node they would be collinear.
+
+    >>> inputs = torch.tensor([[[1.0, 3.0], [2.0, 3.0]], [[5.0, 4.0], [0.0, 4.0]]])  # the second is shared
+    >>> distinct_inputs(Pairs(inputs, inputs[..., :1]), known=1).tolist()
+    [[1.0, 1.0], [1.0, 0.0]]
+    """
+    kept, first = pairs.inputs.new_ones(pairs.inputs.shape[1:]), pairs.inputs.shape[2] - known
+    for column in range(first, pairs.inputs.shape[2]):
+        seen = list[Tensor]()
+        for node, values in enumerate(pairs.inputs[:, :, column].unbind(1)):
+            if not values.any() or any(torch.equal(values, one) for one in seen):
+                kept[node, column] = 0.0
+            else:
+                seen.append(values)
+    return kept
+
+
 def _observed(pairs: Pairs) -> Bool[Tensor, "pair node channel"]:
     return torch.ones_like(pairs.targets, dtype=torch.bool) if pairs.observed is None else pairs.observed > 0
 
@@ -127,13 +147,15 @@ def _solve_all(rows: _Flat, solve: PathSolver, penalties: Sequence[float]) -> tu
     """Solve for all targets; those that are missing in the same rows are solved together."""
     weights = rows.design.new_zeros(len(penalties), rows.design.shape[1], rows.targets.shape[1])
     shifts = rows.design.new_zeros(len(penalties), rows.targets.shape[1])
+    moving = (rows.design != 0).any(0)  # constant columns have the weight 0
+    rows = rows if moving.all() else rows._replace(design=rows.design[:, moving])
     patterns, pattern_of = torch.unique(rows.there, dim=1, return_inverse=True)
     for number, there in enumerate(patterns.T):
         members = pattern_of == number
         design, targets = rows.design[there], rows.targets[there][:, members]
         design_mean, target_mean = design.mean(0), targets.mean(0)
         found = solve(design - design_mean, targets - target_mean, penalties)
-        weights[:, :, members] = found
+        weights[:, moving[:, None] & members] = found.flatten(1)
         shifts[:, members] = target_mean - torch.einsum("f,pft->pt", design_mean, found)
     return weights, shifts
 

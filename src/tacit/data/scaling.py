@@ -9,12 +9,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tacit.data.calendar_features import calendar_columns
 from tacit.data.series import LARGEST, RESCALE, Series, Values
 from tacit.data.series_units import ScaleBy, SeriesUnits
 from tacit.errors import InputError, require
 
 NAMED = 5  # nodes in a note
 ROUNDING = 1e-12  # a constant has a spread below this fraction of its mean, from rounding
+COLLINEAR = 1e-3  # a column follows from others if they leave less than this share of its deviation
 Features = Float[np.ndarray, "time node feature"]
 
 
@@ -26,7 +28,8 @@ class Scaling:
 
     for node $i$ and variable $c$, with mean $m$ and deviation $s$ of the observed values of the training part. The
     variables to be predicted come first, ``out_channels`` of them. With ``flagged`` the features contain a flag per
-    variable, 1 where it was observed. Covariates are scaled too, the same for all nodes.
+    variable, 1 where it was observed. Covariates are scaled too, the same for all nodes. They are inputs at the time of
+    the target, and those in ``lagged_covariates`` one step earlier as well; see :mod:`tacit.data.known`.
 
     Each of several series can have its own mean (``by = "level"``), or its own mean and deviation (``"series"``); see
     :mod:`tacit.data.series_units`. ``series_mean`` and ``series_deviation`` belong to ``series_names``.
@@ -47,6 +50,7 @@ class Scaling:
     covariate_names: tuple[str, ...] = ()
     covariate_mean: Float[np.ndarray, " covariate"] = field(default_factory=lambda: np.zeros(0))
     covariate_deviation: Float[np.ndarray, " covariate"] = field(default_factory=lambda: np.zeros(0))
+    lagged_covariates: tuple[str, ...] = ()
     by: ScaleBy = "all"
     series_names: tuple[str, ...] = ()
     series_mean: Float[np.ndarray, "series _ _"] = field(default_factory=lambda: np.zeros((0, 0, 0)))
@@ -94,6 +98,7 @@ class Scaling:
             covariate_names=series.covariate_names,
             covariate_mean=centre,
             covariate_deviation=np.where(still, 1.0, spread),  # a constant becomes 0, up to rounding
+            lagged_covariates=_lagged_covariates(series, rows),
             series_names=_names(series) if series.lengths else (),
             **own,
         )
@@ -150,7 +155,7 @@ class Scaling:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features of one step, in their order."""
         flags = tuple(f"{name} observed" for name in self.variables) if self.flagged else ()
-        return self.variables + flags + self.covariate_names
+        return self.variables + flags
 
     @property
     def num_features(self) -> int:
@@ -191,16 +196,20 @@ class Scaling:
         parts = [np.nan_to_num(forward_filled(values))]
         if self.flagged:
             parts.append((~np.isnan(values)).astype(np.float64))
-        covariates = _places("covariates", series.covariate_names, self.covariate_names)
-        if series.covariates is not None:
-            known = (series.covariates[:, covariates] - self.covariate_mean) / self.covariate_deviation
-            for row, column in np.argwhere(np.abs(known) > LARGEST)[:1]:
-                raise InputError(
-                    f"covariate '{self.covariate_names[column]}' must have numbers like those of the training part, "
-                    f"got one {abs(known[row, column]):.1g} deviations away at {series.row_times[row]}; correct it"
-                )
-            parts.append(np.broadcast_to(known[:, None], (*values.shape[:2], known.shape[1])))
         return np.concatenate(parts, axis=-1)
+
+    def covariates(self, series: Series) -> Float[np.ndarray, "time covariate"]:
+        """Return the scaled covariates of every row, in the order of this scaling."""
+        places = _places("covariates", series.covariate_names, self.covariate_names)
+        if series.covariates is None:
+            return np.zeros((len(series), 0))
+        known: np.ndarray = (series.covariates[:, places] - self.covariate_mean) / self.covariate_deviation
+        for row, column in np.argwhere(np.abs(known) > LARGEST)[:1]:
+            raise InputError(
+                f"covariate '{self.covariate_names[column]}' must have numbers like those of the training part, "
+                f"got one {abs(known[row, column]):.1g} deviations away at {series.row_times[row]}; correct it"
+            )
+        return known
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scaling as numbers, strings and lists."""
@@ -211,13 +220,15 @@ class Scaling:
     def from_dict(cls, stored: Mapping[str, Any]) -> "Scaling":
         """Return the scaling from the result of :meth:`to_dict`."""
         known = {entry.name for entry in fields(cls)}
-        stored = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": (), **stored}  # in old runs
+        old = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": (), "lagged_covariates": ()}
+        stored = {**old, **stored}
         require(
             set(stored) == known,
             f"a stored scaling must have exactly {', '.join(sorted(known))}, got "
             f"{', '.join(sorted(stored)) or 'nothing'}; pass what to_dict returned",
         )
-        words = {name: tuple(stored[name]) for name in ("nodes", "variables", "covariate_names", "series_names")}
+        lists = ("nodes", "variables", "covariate_names", "lagged_covariates", "series_names")
+        words = {name: tuple(stored[name]) for name in lists}
         tables = {name: np.array(stored[name], dtype=np.float64) for name in ("covariate_mean", "covariate_deviation")}
         shape = len(words["nodes"]), len(words["variables"])
         tables |= {name: np.array(stored[name], dtype=np.float64).reshape(shape) for name in ("mean", "deviation")}
@@ -275,6 +286,25 @@ def _mean_and_deviation(
             f"{deviation[node, variable]:.3g} around {mean[node, variable]:.6g}; leave it out, or {RESCALE}"
         )
     return mean, deviation
+
+
+def _lagged_covariates(series: Series, rows: Bool[np.ndarray, " time"]) -> tuple[str, ...]:
+    """Return the covariates that say more with their previous value: no parts of the date, no column twice."""
+    if series.covariates is None:
+        return ()
+    later = np.flatnonzero(rows[1:] & rows[:-1] & (np.diff(series.series_of_row) == 0)) + 1
+    dates = calendar_columns(series.row_times[:1], series.covariate_names)
+    columns, found = [np.ones(len(later)), *series.covariates[later].T], list[str]()
+    for place, name in enumerate(series.covariate_names):
+        before = series.covariates[later - 1, place]
+        if name in dates or len(later) <= len(columns) + 1:
+            continue
+        design = np.stack([one / max(np.abs(one).max(), 1 / LARGEST) for one in columns], axis=1)
+        left = before - design @ np.linalg.lstsq(design, before, rcond=None)[0]
+        if left.std() > max(COLLINEAR * before.std(), ROUNDING * np.abs(before).max(initial=0.0)):
+            columns.append(before)
+            found.append(name)
+    return tuple(found)
 
 
 def forward_filled(values: Values) -> Values:

@@ -101,12 +101,23 @@ def label_column(table: Table, name: str) -> Column:
     return words
 
 
+def _numbered(rows: RowNumbers, most: int = 3) -> str:
+    """Return rows counted from 1, in words: the first ones and how many there are.
+
+    >>> _numbered(np.array([4])), _numbered(np.arange(5))
+    (' 5', 's 1, 2, 3 and 2 others')
+    """
+    named = ", ".join(str(row + 1) for row in rows[:most])
+    more = f" and {len(rows) - most} others" if len(rows) > most else ""
+    return f"{'s' if len(rows) > 1 else ''} {named}{more}"
+
+
 def _numbers(table: Table, name: str) -> Column:
     """Return a covariate, which must have a number in every row."""
     values = table.numbers(name)
     empty = np.flatnonzero(np.isnan(values))
     if len(empty):
         raise table.refuse(
-            f"covariate '{name}' must have a number in every row, got none in row {empty[0] + 1}; fill it in"
+            f"covariate '{name}' must have a number in every row, got none in row{_numbered(empty)}; fill it in"
         )
     return values

@@ -8,7 +8,9 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Generator, Tensor
 
+from tacit.data.background import NO_BACKGROUND, Background
 from tacit.data.coming_times import extended_times
+from tacit.data.known import known_columns, num_known, require_nodes, unknown_ahead
 from tacit.data.levels import unseen_levels
 from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
@@ -23,8 +25,9 @@ from tacit.errors import InputError, did_you_mean, require, require_int
 class SeriesPairs:
     """Pairs made from a series, and what is needed to interpret them.
 
-    ``inputs`` have shape (pair, node, window * num_features), the lags one after another: column
-    ``lag * num_features + feature``, lag 0 the oldest. Features are named in ``scaling.feature_names``.
+    ``inputs`` have shape (pair, node, window * num_features + known), the lags one after another: column
+    ``lag * num_features + feature``, lag 0 the oldest. Features are named in ``scaling.feature_names``. After the lags
+    come the columns of :mod:`tacit.data.known`: covariates and background at the time of the target.
 
     ``used``        the series that the pairs come from: those given, without the ones that were too short
     ``train_ends``  for each series of ``used``, the number of rows up to its last training target, used for scaling
@@ -44,6 +47,7 @@ class SeriesPairs:
     train_ends: tuple[int, ...]
     levelled: Pairs | None = None
     notes: tuple[str, ...] = ()
+    background: Background = NO_BACKGROUND
 
     @property
     def series_names(self) -> tuple[str, ...]:
@@ -54,6 +58,11 @@ class SeriesPairs:
     def num_features(self) -> int:
         """Number of features of a node at one step."""
         return self.scaling.num_features
+
+    @property
+    def known(self) -> int:
+        """Number of columns of a node after its window."""
+        return num_known(self.scaling, self.background)
 
     @property
     def out_channels(self) -> int:
@@ -130,14 +139,17 @@ class Windows:
         by: ScaleBy = "all",
         from_zero: Sequence[str] = (),
         cut_series: bool = False,
+        background: Background = NO_BACKGROUND,
     ) -> SeriesPairs:
         """Return the three parts of pairs; ``targets`` names the variables to predict, all unless given.
 
         ``by`` is the scaling of several series: one mean and deviation for ``"all"``, a ``"level"`` for each, or both
         for each ``"series"``. In the last two cases, and with ``cut_series``, each series is split in time order. Nodes
         in ``from_zero`` are not centred. With a ``generator``, whole series are assigned to the parts at random.
+        The columns of the ``background`` follow the windows.
         """
         given = _as_one(series)
+        require_nodes(background, given.nodes)
         chosen = _chosen(given.channels, targets)
         used, left_out = self._usable(given, ahead=self.horizon, targets=chosen)
         notes = self._season_notes(given, chosen) + left_out
@@ -153,7 +165,7 @@ class Windows:
         unseen = unseen_levels(used, scaled_rows)
         if unseen:
             notes += (f"levels that do not occur in the training part have no effect: {', '.join(unseen)}",)
-        pairs = self.pairs(used, scaling, rows - self.horizon)
+        pairs = self.pairs(used, scaling, rows - self.horizon, background)
         if pairs.observed is not None and bool(pairs.observed.all()):
             pairs = replace(pairs, observed=None)
         places = [_places(part == one) for one in range(3)]
@@ -171,26 +183,32 @@ class Windows:
             train_ends=tuple(train_ends.tolist()),
             levelled=None
             if scaling.by == "all"
-            else self.pairs(used, scaling.with_levels_of(used), rows[part == 2] - self.horizon),
+            else self.pairs(used, scaling.with_levels_of(used), rows[part == 2] - self.horizon, background),
             notes=notes + split_notes + scaling.no_level_note(used),
+            background=background,
         )
 
-    def apply(self, series: Series | Sequence[Series], scaling: Scaling) -> NewPairs:
+    def apply(
+        self, series: Series | Sequence[Series], scaling: Scaling, background: Background = NO_BACKGROUND
+    ) -> NewPairs:
         """Return a pair for every window of new data, oldest first; targets that are not known yet are missing.
 
         Future times follow the calendar (months, weekdays) if those of the series do, and otherwise continue in steps
-        of the last size; see :mod:`tacit.data.coming_times`.
+        of the last size; see :mod:`tacit.data.coming_times`. A target after the last row is left out if a covariate is
+        not known there.
         """
         used, notes = self._usable(_as_one(series), ahead=0)
         notes += scaling.new_series_note(used)
         scaling = scaling.of_series(used)
         notes += scaling.no_level_note(used)
-        last, season = self._in_season(used, _window_ends(used, self.window, ahead=0))
-        notes += season
+        last, left_out = self._where_covariates_are_known(used, scaling, _window_ends(used, self.window, ahead=0))
+        last, season = self._in_season(used, last)
+        notes += left_out + season
         names = np.array(used.series_names)[used.series_of_row[last]] if used.lengths else None
         ahead = [self._shifted(scaling.ordered(part)[:, :, : scaling.out_channels]) for part in used.parts]
         actual = np.concatenate(ahead)[last]
-        return NewPairs(self.pairs(used, scaling, last), self._target_times(used)[last], actual, names, notes)
+        pairs = self.pairs(used, scaling, last, background)
+        return NewPairs(pairs, self._target_times(used)[last], actual, names, notes)
 
     def target_rows(self, series: Series, targets: tuple[str, ...]) -> PerPair:
         """Return the row of every target with a window before it that meets the condition and has a known value."""
@@ -200,15 +218,22 @@ class Windows:
         known: PerPair = rows[~np.isnan(series.values[rows][:, :, chosen]).all(axis=(1, 2))]
         return known
 
-    def pairs(self, series: Series, scaling: Scaling, last: PerPair) -> Pairs:
+    def pairs(self, series: Series, scaling: Scaling, last: PerPair, background: Background = NO_BACKGROUND) -> Pairs:
         """Return the pairs whose windows end in rows ``last``, counted over all series."""
         parts = series.parts
         features = np.concatenate(
             [scaling.features(part, number).astype(np.float32) for number, part in enumerate(parts)]
         )
-        inputs = np.empty((len(last), features.shape[1], self.window, features.shape[2]), dtype=np.float32)
+        width, known = features.shape[2], num_known(scaling, background)
+        inputs = np.empty((len(last), features.shape[1], self.window * width + known), dtype=np.float32)
         for lag in range(self.window):  # one copy of the rows per lag: no memory beyond the result
-            inputs[:, :, lag] = features[last - (self.window - 1 - lag)]
+            inputs[:, :, lag * width : (lag + 1) * width] = features[last - (self.window - 1 - lag)]
+        if known:
+            each = [
+                known_columns(scaling, background, part, number, self.horizon, self._numbers_ahead(part))
+                for number, part in enumerate(parts)
+            ]
+            inputs[:, :, self.window * width :] = np.concatenate(each)[last]
         ahead = [
             self._shifted(scaling.scaled(part, number)[:, :, : scaling.out_channels]).astype(np.float32)
             for number, part in enumerate(parts)
@@ -217,11 +242,9 @@ class Windows:
         several = series.lengths or scaling.by != "all"
         numbers = torch.from_numpy(series.series_of_row[last]) if several else None
         times = time_numbers(self._target_times(series)[last])
-        count = len(scaling.covariate_names)
-        known = torch.from_numpy(features[last, 0, -count:]) if count else None  # at the newest step, shared by nodes
-        pairs = Pairs.with_missing(
-            torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets), numbers, times, known
-        )
+        newest = np.concatenate([scaling.covariates(part) for part in parts])[last].astype(np.float32)
+        shared = torch.from_numpy(newest) if newest.shape[1] else None  # at the newest step, shared by nodes
+        pairs = Pairs.with_missing(torch.from_numpy(inputs), torch.from_numpy(targets), numbers, times, shared)
         return replace(pairs, units=scaling.units)
 
     def _usable(self, series: Series, ahead: int, targets: tuple[str, ...] = ()) -> tuple[Series, tuple[str, ...]]:
@@ -273,6 +296,28 @@ class Windows:
         note = f"where {series.where.text}: {inside.sum():,} of {len(last):,} windows are used"
         return last[inside], (note,) if known_ahead(series) else (note, UNKNOWN_AHEAD)
 
+    def _where_covariates_are_known(
+        self, series: Series, scaling: Scaling, last: PerPair
+    ) -> tuple[Int[np.ndarray, " known"], tuple[str, ...]]:
+        """Return the windows whose targets have known covariates, and a note if some have not."""
+        unknown = unknown_ahead(scaling, series.parts[0])
+        if not unknown:
+            return last, ()
+        ends = series.starts + np.array(series.lengths or (len(series),))
+        inside = last[last + self.horizon < ends[series.series_of_row[last]]]
+        what = f"covariate '{unknown[0]}'" if len(unknown) == 1 else f"covariates {', '.join(unknown)}"
+        remedy = "add rows with the covariates and empty cells for the nodes"
+        require(
+            len(inside) > 0,
+            f"{what} must be known at the time of a forecast, got no row after a window of {self.window}; {remedy}",
+        )
+        if np.isnan(series.values[ends - 1]).all():  # the table has rows of covariates only
+            return inside, ()
+        after = "the last row" if series.num_series == 1 else "the last row of each series"
+        return inside, (
+            f"no forecast after {after}, where {what} {'is' if len(unknown) == 1 else 'are'} not known; {remedy}",
+        )
+
     def _scaled_rows(
         self, series: Series, train: PerPair, train_ends: Int[np.ndarray, " series"]
     ) -> Bool[np.ndarray, " time"]:
@@ -292,6 +337,10 @@ class Windows:
         each = [part.row_times for part in series.parts]
         later = [extended_times(times, self.horizon)[self.horizon :] for times in each]
         return np.concatenate(later)
+
+    def _numbers_ahead(self, part: Series) -> Float[np.ndarray, " row"]:
+        """Return the times of the rows of one series and of the ``horizon`` rows after it, as numbers."""
+        return time_numbers(extended_times(part.row_times, self.horizon)).numpy()
 
     def _require_parts(self, part: PerPair, series: Series) -> None:
         season = "" if series.where is None else f" where {series.where.text}"

@@ -133,7 +133,7 @@ def _work(kind: str, hours: int) -> Work:
         certain = kind in ("none", "full", "nearest")  # one graph: samples of it are all the same
         model = LatentGraphModel(
             _graph(kind, series),
-            GraphNetwork.recurrent(made.window, made.num_features, numbers_per_target=2),
+            GraphNetwork.recurrent(made.window, made.num_features, numbers_per_target=2, known=made.known),
             EnergyScore(scope="node"),
             observation=HeadGaussianNoise(),
             num_graphs=3 if certain else NUM_GRAPHS,
@@ -194,7 +194,9 @@ def _simple(hours: int) -> Work:
         series, made = _prepared(options, hours)
         split, spread = made.split, torch.from_numpy(made.scaling.deviation[:, :1]).float()
         last = {
-            name: persistence(part.inputs, num_features=made.num_features, out_channels=made.out_channels)
+            name: persistence(
+                part.inputs, num_features=made.num_features, out_channels=made.out_channels, known=made.known
+            )
             for name, part in vars(split).items()
         }
         changes = {  # the regression predicts the change, as the networks do

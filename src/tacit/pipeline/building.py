@@ -1,12 +1,14 @@
 """Build the objects of a resolved config: the graph with its rules, the predictor, the noise and the model."""
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
 from tacit.assessment.evidence import OPEN, WithinStep
 from tacit.config import FitConfig, ModelConfig
-from tacit.data import Pairs, ridge_regression
+from tacit.data import Pairs, distinct_inputs, ridge_regression
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, LagRanges, density_prior
 from tacit.losses import EnergyScore
@@ -133,7 +135,9 @@ def _build_predictor(
     config.predictor.require_used(kind)
     if config.graph.simultaneous:
         residual = bool(config.predictor.residual)
-        return SimultaneousFilter(sizes.num_nodes, sizes.window, sizes.num_features, residual=residual)
+        return SimultaneousFilter(
+            sizes.num_nodes, sizes.window, sizes.num_features, residual=residual, known=sizes.known
+        )
     return kind.build(sizes, config.predictor, candidates, noise)
 
 
@@ -146,7 +150,7 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
         return predictor
     if graph.candidates is None:
         if not found:
-            graph.start_around(ridge_start(train).float(), START_SPREAD)
+            graph.start_around(ridge_start(train, predictor.layout.known).float(), START_SPREAD)
         return filter_start(train, predictor, graph.edge_probs.detach() > 0, jitter=START_JITTER)
     candidates = graph.candidates.among(graph.edge_probs.detach() > 0) if found else graph.candidates
     ridge = table_ridge(train, predictor, candidates)
@@ -175,13 +179,19 @@ def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnP
 
 def _matrix_sigma(dataset: Dataset) -> float:
     """Return the residual deviation of a regression on all nodes."""
-    return float(ridge_regression(dataset.split.train, dataset.split.validation).sigmas.mean())
+    train, known = dataset.split.train, dataset.preparation.sizes.known
+    once = distinct_inputs(train, known)
+    train, later = (replace(part, inputs=part.inputs * once) for part in (train, dataset.split.validation))
+    return float(ridge_regression(train, later).sigmas.mean())
 
 
 def _table_sigma(dataset: Dataset, candidates: CandidateEdges) -> float:
     """Return the residual deviation of regressions on the candidates, or on the node itself if that takes long."""
-    train = dataset.split.train
-    if not is_affordable(candidates, train.inputs.shape[2], train):
+    train, sizes = dataset.split.train, dataset.preparation.sizes
+    sent = None if not sizes.known else torch.arange(sizes.in_channels - sizes.known)
+    own = None if not sizes.known else torch.arange(sizes.in_channels)
+    if not is_affordable(candidates, sizes.in_channels - sizes.known, train, sizes.in_channels):
         nowhere = torch.zeros(0, dtype=torch.long)
         candidates = CandidateEdges.from_edges(nowhere, nowhere, candidates.num_nodes)
-    return float(local_ridge(train, dataset.split.validation, candidates).sigmas.mean())
+    found = local_ridge(train, dataset.split.validation, candidates, own=own, sent=sent)
+    return float(found.sigmas.mean())

@@ -139,7 +139,8 @@ def _choose_parts(
     reason = "a regression is a good starting point" if linear else "for linear filters only"
     if linear and layout == "table":
         channels = kind.edge_channels(dataset.preparation.sizes, chosen.config.predictor)
-        linear = is_affordable(rules.candidate_edges, channels, dataset.split.train)
+        read = max(channels, dataset.preparation.sizes.in_channels)
+        linear = is_affordable(rules.candidate_edges, channels, dataset.split.train, read)
         reason = f"{reason}: of each node on its candidates" if linear else "regressions on the candidates take long"
     chosen.choose("predictor", "warm_start", linear, reason if kind.warm_start else None)
 

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from tacit.config import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS, DataOptions
 from tacit.data import (
+    NO_BACKGROUND,
+    Background,
     NamedPairs,
     Pairs,
     ScaleBy,
@@ -66,8 +68,19 @@ class Dataset:
         return self.preparation.nodes
 
     @classmethod
-    def prepare(cls, source: Source, options: DataOptions, *, seed: int, scaled: bool) -> "Dataset":
-        """Split data into parts and scale it by the training part; ``scaled`` is the default of ``options.scale``."""
+    def prepare(
+        cls,
+        source: Source,
+        options: DataOptions,
+        *,
+        seed: int,
+        scaled: bool,
+        background: Background = NO_BACKGROUND,
+    ) -> "Dataset":
+        """Split data into parts and scale it by the training part; ``scaled`` is the default of ``options.scale``.
+
+        The columns of the ``background`` are inputs of a series.
+        """
         with about(source.name):
             if isinstance(source.content, NamedPairs):
                 keys = tuple(key for key in TABLE_KEYS + SERIES_KEYS if key not in source.used)
@@ -77,18 +90,23 @@ class Dataset:
                 options.require_unset(
                     PAIRS_KEYS, source.name, "which is a series: it is never shuffled and always scaled"
                 )
-                dataset = cls._of_series(source.content, options)
+                dataset = cls._of_series(source.content, options, background)
             _require_learnable(dataset.split, dataset.nodes)
         return dataset
 
     @classmethod
-    def _of_series(cls, series: Series, options: DataOptions) -> "Dataset":
+    def _of_series(cls, series: Series, options: DataOptions, background: Background) -> "Dataset":
         windows = Windows(options.window or usual_window(series), options.horizon, options.fractions)
         by = usual_scale(series, options.fractions[0]) if options.scale_by == "auto" else options.scale_by
         made = windows.prepare(
-            series, targets=options.targets, by=by, from_zero=options.from_zero, cut_series=options.cut_series
+            series,
+            targets=options.targets,
+            by=by,
+            from_zero=options.from_zero,
+            cut_series=options.cut_series,
+            background=background,
         )
-        preparation = SeriesPreparation(windows, made.scaling)
+        preparation = SeriesPreparation(windows, made.scaling, background)
         notes = series.notes + made.notes
         seen, names = _seen_rows(made), made.series_names
         dated = made.train_times.dtype.kind == "M"

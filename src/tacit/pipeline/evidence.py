@@ -256,7 +256,7 @@ def _constant_targets(pairs: Pairs, names: Sequence[str]) -> list[str]:
 def layout_of(preparation: Preparation) -> SeriesLayout:
     """Return the layout of lags and features in the inputs."""
     sizes = preparation.sizes
-    return SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels)
+    return SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels, sizes.known)
 
 
 def all_pairs(split: Split) -> Pairs:

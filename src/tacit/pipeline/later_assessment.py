@@ -43,7 +43,13 @@ def require_constant(fitted: Fitted, what: str) -> None:
 def same_dataset(fitted: Fitted, source: Source) -> Dataset:
     """Return the data of the fit in the same parts; data with other units is refused."""
     kind = OwnParts(predictor=fitted.own).kind(fitted.config.predictor)
-    dataset = Dataset.prepare(source, fitted.config.data, seed=fitted.record.seed, scaled=kind.scaled)
+    dataset = Dataset.prepare(
+        source,
+        fitted.config.data,
+        seed=fitted.record.seed,
+        scaled=kind.scaled,
+        background=fitted.preparation.background,
+    )
     require(
         dataset.preparation.has_units_of(fitted.preparation),
         f"{source.name} must be the data of the fit, got data with other nodes, means or deviations; pass what fit "

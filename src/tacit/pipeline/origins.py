@@ -11,7 +11,21 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from tacit.data import NUMERIC_DATE, Series, SeriesUnits, calendar_columns, extended_times, time_numbers
+from tacit.data import (
+    NO_BACKGROUND,
+    NUMERIC_DATE,
+    Background,
+    Level,
+    Series,
+    SeriesUnits,
+    columns_at_targets,
+    covariates_ahead,
+    extended_times,
+    level_places,
+    levels,
+    time_numbers,
+    unknown_ahead,
+)
 from tacit.errors import InputError, require, require_int
 from tacit.pipeline.forecast_frame import require_memory_for_table
 from tacit.pipeline.preparation import Preparation, SeriesPreparation
@@ -28,7 +42,9 @@ class Origins:
     """The last observed rows of forecast paths, one entry per origin, and the steps that follow.
 
     ``window``        number of steps of an input; ``history`` has ``horizon - 1`` rows more, all scaled as in training
-    ``covariates``    scaled covariates of the steps that become inputs; empty if the run has none
+    ``covariates``    scaled covariates in the newest input row of each step; empty if the run has none
+    ``known``         columns of each step after its window, with 0 in place of levels; see :mod:`tacit.data.known`
+    ``levels``        the levels in the last ``horizon`` rows; ``background`` and ``level_places`` say how they go on
     ``time_numbers``  times of the targets, as in :class:`~tacit.data.Pairs`
     ``actual``        actual values in the units of the data; NaN if they are not known
     ``series``        the number of the series of each origin, and ``series_names`` its name, if there are several
@@ -37,7 +53,9 @@ class Origins:
 
     window: int
     history: Float[Tensor, "origin row node feature"]
-    covariates: Float[Tensor, "origin fed covariate"]
+    covariates: Float[Tensor, "origin step covariate"]
+    known: Float[Tensor, "origin step node known"]
+    levels: Float[Tensor, "origin seen node level"]
     time_numbers: Float[Tensor, "origin step"]
     series: Int[Tensor, " origin"] | None
     origin_times: Shaped[np.ndarray, " origin"]
@@ -46,6 +64,8 @@ class Origins:
     series_names: Shaped[np.ndarray, " origin"] | None = None
     units: SeriesUnits | None = None
     notes: tuple[str, ...] = ()
+    background: Background = NO_BACKGROUND
+    level_places: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.history)
@@ -54,6 +74,17 @@ class Origins:
     def horizon(self) -> int:
         """Number of steps from the end of a window to its target."""
         return self.history.shape[1] - self.window + 1
+
+    @property
+    def rates(self) -> Float[Tensor, "node level"]:
+        """How fast each level follows the samples; 0 for nodes that do not use it."""
+        background = self.background
+        found = [
+            torch.from_numpy(background.used[:, number]) * term.rate
+            for number, term in enumerate(background.terms)
+            if isinstance(term, Level)
+        ]
+        return torch.stack(found, -1) if found else torch.zeros(self.history.shape[2], 0)
 
     @property
     def steps(self) -> int:
@@ -99,7 +130,7 @@ def find_origins(
         scaling, new = preparation.scaling.of_series(known), preparation.scaling.new_series_note(known)
         several = bool(content.lengths) or scaling.by != "all"
         parts = [
-            _cut(SeriesPreparation(preparation.windows, scaling), content.parts[one], rows[one], steps, number, several)
+            _cut(replace(preparation, scaling=scaling), content.parts[one], rows[one], steps, number, several)
             for number, one in enumerate(used)
         ]
         names = np.array(known.series_names).repeat([len(rows[one]) for one in used]) if content.lengths else None
@@ -188,49 +219,37 @@ def _time_like(times: np.ndarray, origin: Any) -> Any:
 
 def _cut(preparation: SeriesPreparation, part: Series, rows: Rows, steps: int, number: int, several: bool) -> Origins:
     """Return the origins of one of ``several`` series."""
-    scaling, horizon = preparation.scaling, preparation.horizon
+    scaling, horizon, background = preparation.scaling, preparation.horizon, preparation.background
     ahead = rows[:, None] + np.arange(1, steps + 1)  # (origin, step)
     missing = max(0, int(ahead.max()) + 1 - len(part))
     times = extended_times(part.row_times, missing)
+    if missing:
+        for name in unknown_ahead(scaling, part):
+            raise InputError(
+                f"covariate '{name}' must be known until {times[int(ahead.max())]} for these steps, got it until "
+                f"{part.row_times[-1]}; add rows with the covariates and empty cells for the nodes"
+            )
     features, channels = scaling.features(part, number), scaling.out_channels
     values = scaling.ordered(part)[:, :, :channels]
     values = np.concatenate([values, np.full((missing, *values.shape[1:]), np.nan)])
-    fed = ahead[:, : max(0, steps - horizon)]
-    known = _covariates(preparation, part, times, int(fed.max(initial=-1)) + 1)
+    covariates = covariates_ahead(scaling, part, missing)
+    known = columns_at_targets(scaling, background, covariates, time_numbers(times).numpy())
     history = features[rows[:, None] + np.arange(2 - preparation.reach, 1)]
+    seen = rows[:, None] + np.arange(1 - horizon, 1)  # (origin, row)
     return Origins(
         preparation.windows.window,
         torch.from_numpy(history).float(),
-        torch.from_numpy(known[fed]).float(),
+        torch.from_numpy(covariates[ahead - horizon]).float(),
+        torch.from_numpy(known[ahead]).float(),
+        torch.from_numpy(levels(background, scaling.scaled(part, number))[seen]).float(),
         time_numbers(times[ahead]),
         torch.full((len(rows),), number) if several else None,
         times[rows],
         times[ahead],
         values[ahead],
+        background=background,
+        level_places=tuple(level_places(scaling, background)),
     )
-
-
-def _covariates(
-    preparation: SeriesPreparation, part: Series, times: np.ndarray, need: int
-) -> Float[np.ndarray, "row covariate"]:
-    """Return the scaled covariates of the first ``need`` rows; after the table they must follow from the times."""
-    scaling = preparation.scaling
-    names, given = scaling.covariate_names, part.covariates
-    if not names or given is None:
-        return np.zeros((max(need, len(part)), 0))
-    values = given[:, [part.covariate_names.index(name) for name in names]]
-    if need > len(part):
-        coming = calendar_columns(times[len(part) : need], names)
-        for name in names:
-            column = name.split("=")[0] if name.split("=")[0] in part.levels else name  # of an indicator
-            require(
-                name in coming,
-                f"covariate '{column}' must be known until {times[need - 1]} for these steps, got it until "
-                f"{part.row_times[-1]}; add rows with the covariates and empty cells for the nodes",
-            )
-        values = np.concatenate([values, np.stack([coming[name] for name in names], axis=1)])
-    scaled: np.ndarray = (values - scaling.covariate_mean) / scaling.covariate_deviation
-    return scaled
 
 
 def _joined(parts: Sequence[Origins]) -> Origins:

@@ -5,7 +5,8 @@ $$y^s_{t+k} \sim p\big(y \mid f_\psi(x^s_{t+k-h}, A^s_k), x^s_{t+k-h}\big), \qqu
 
 $x^s_{t+k-h}$ is the window that ends $h$ steps (the horizon) before the target: observed rows up to the origin $t$, and
 after it the samples of path $s$. Every path draws a new graph at every step, as in training, and its own noise. At the
-steps $k \le h$ all inputs are observed, so the first step is the one-step forecast.
+steps $k \le h$ all inputs are observed, so the first step is the one-step forecast. Covariates and waves are those of
+the time of each step. A level follows the samples of its path, so it continues as a random walk.
 
 For $h > 1$ the noise of neighbouring steps is drawn independently, because the model has no correlated noise.
 """
@@ -57,19 +58,28 @@ def path_steps(
     others. With a generator ``noise`` every path has its own noise instead.
     """
     device = model.graph.raw.device
-    recent = origins.history[:, None].to(device)  # one path until samples are fed back
+    recent, levels = origins.history[:, None].to(device), origins.levels[:, None].to(device)  # one path until fed back
+    rates = origins.rates.to(recent)
     for step in range(origins.steps):
         draws = SharedDraws(model, num_paths, generator_for(seed, _purpose(step), device))
         windows = recent[:, : 1 if step < origins.horizon else None, : origins.window]
         inputs = windows.transpose(2, 3).flatten(3)  # (origin, path, node, window * feature)
+        if origins.known.shape[3]:
+            known = origins.known[:, None, step].to(recent).repeat(1, inputs.shape[1], 1, 1)
+            known[..., list(origins.level_places)] = levels[:, : inputs.shape[1], 0]
+            inputs = torch.cat([inputs, known], 3)
         described = draws.described_paths(inputs, _context(origins, inputs, step))
         values = draws.with_noise(described) if noise is None else model.observation.draw(described, generator=noise)
         yield PathStep(described, model.observation.mean(described), values)
-        if step < origins.covariates.shape[1]:
-            row = _features(origins, values, step)[:, :, None]
+        if step < origins.steps - origins.horizon:  # the sample becomes an input, observed
+            flags = values.new_ones(*values.shape[:3], recent.shape[4] - values.shape[3])
+            row = torch.cat([values, flags], -1)[:, :, None]
             recent = torch.cat([recent.expand(-1, num_paths, -1, -1, -1)[:, :, 1:], row], 2)
+            newest = levels[:, :, -1]
+            newest = newest + rates * (values[..., :1] - newest)
+            levels = torch.cat([levels.expand(-1, num_paths, -1, -1, -1)[:, :, 1:], newest[:, :, None]], 2)
         else:
-            recent = recent[:, :, 1:]
+            recent, levels = recent[:, :, 1:], levels[:, :, 1:]
 
 
 def origins_at_once(model: LatentGraphModel, origins: Origins, num_paths: int) -> int:
@@ -136,19 +146,10 @@ def _purpose(step: int) -> str:
 
 def _context(origins: Origins, inputs: Float[Tensor, "origin path node in_channel"], step: int) -> Context:
     """Return the context of the graphs, a row for each origin and path."""
-    paths, count = inputs.shape[1], origins.covariates.shape[2]
-    known = inputs[:, :, 0, inputs.shape[3] - count :].flatten(0, 1) if count else None  # of the newest step
-    series, times = (
-        None if part is None else part.to(inputs.device).repeat_interleave(paths)
-        for part in (origins.series, origins.time_numbers[:, step])
+    paths = inputs.shape[1]
+    known = origins.covariates[:, step].to(inputs) if origins.covariates.shape[2] else None  # of the newest input row
+    shared, series, times = (
+        None if part is None else part.to(inputs.device).repeat_interleave(paths, 0)
+        for part in (known, origins.series, origins.time_numbers[:, step])
     )
-    return Context(inputs.flatten(0, 1), known, series, times)
-
-
-def _features(origins: Origins, values: Samples, step: int) -> Float[Tensor, "origin path node feature"]:
-    """Return a sampled step as input features: its values, flags that they are observed, and covariates."""
-    known = origins.covariates[:, step].to(values)
-    flags = origins.history.shape[3] - values.shape[3] - known.shape[1]
-    shape = values.shape[:3]
-    shared = known[:, None, None].expand(*shape, -1)
-    return torch.cat([values, values.new_ones(*shape, flags), shared], -1)
+    return Context(inputs.flatten(0, 1), shared, series, times)

@@ -9,7 +9,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.data import ChannelUnits, NamedPairs, NewPairs, Pairs, Scaling, Series, SeriesUnits, Windows
+from tacit.data import (
+    NO_BACKGROUND,
+    Background,
+    ChannelUnits,
+    NamedPairs,
+    NewPairs,
+    Pairs,
+    Scaling,
+    Series,
+    SeriesUnits,
+    Windows,
+    num_known,
+)
 from tacit.errors import InputError, require
 from tacit.pipeline.covariate_units import NO_COVARIATES, CovariateUnits
 from tacit.pipeline.sources import Source, about
@@ -33,10 +45,11 @@ class OfSeries(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SeriesPreparation:
-    """Windows over a series, in the units of its training part."""
+    """Windows over a series, in the units of its training part, with the columns of a background."""
 
     windows: Windows
     scaling: Scaling
+    background: Background = NO_BACKGROUND
 
     is_series = True
     row_name = "time"
@@ -49,7 +62,8 @@ class SeriesPreparation:
     @property
     def sizes(self) -> Sizes:
         """Sizes that a predictor is built with."""
-        return Sizes(len(self.nodes), self.windows.window, self.scaling.num_features, self.scaling.out_channels)
+        scaling, known = self.scaling, num_known(self.scaling, self.background)
+        return Sizes(len(self.nodes), self.windows.window, scaling.num_features, scaling.out_channels, known)
 
     @property
     def horizon(self) -> int:
@@ -113,11 +127,12 @@ class SeriesPreparation:
         if not isinstance(source.content, Series):
             raise InputError(f"{source.name}: this run learned from a series; pass a table with the same nodes")
         with about(source.name):
-            return self.windows.apply(source.content, self.scaling)
+            return self.windows.apply(source.content, self.scaling, self.background)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"kind": "series", "windows": asdict(self.windows), "scaling": self.scaling.to_dict()}
+        background = {"background": self.background.to_dict()} if self.background.terms else {}
+        return {"kind": "series", "windows": asdict(self.windows), "scaling": self.scaling.to_dict(), **background}
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +156,7 @@ class PairsPreparation:
     is_series = False
     row_name = "pair"
     horizon = 1
+    background = NO_BACKGROUND
 
     @property
     def sizes(self) -> Sizes:
@@ -285,7 +301,8 @@ def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
     """Return what :meth:`to_dict` gave."""
     if stored["kind"] == "series":
         windows = {**stored["windows"], "fractions": tuple(stored["windows"]["fractions"])}
-        return SeriesPreparation(Windows(**windows), Scaling.from_dict(stored["scaling"]))
+        background = Background.from_dict(stored["background"]) if "background" in stored else NO_BACKGROUND
+        return SeriesPreparation(Windows(**windows), Scaling.from_dict(stored["scaling"]), background)
     inputs, targets = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
     fill = None if stored["fill"] is None else np.array(stored["fill"], dtype=np.float64)
     flags = tuple(int(channel) for channel in stored["flags"])

@@ -12,7 +12,7 @@ from tacit.assessment.evaluation import (
     persistence,
     residual_sigmas,
 )
-from tacit.data import Pairs, Split, ridge_regression
+from tacit.data import Pairs, Split, distinct_inputs, ridge_regression
 from tacit.pipeline.preparation import Preparation
 from tacit.shapes import PointPrediction
 
@@ -39,24 +39,28 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
     start = {name: torch.zeros_like(part.targets) for name, part in parts.items()}
     if preparation.is_series:
         start = {
-            name: persistence(part.inputs, num_features=sizes.num_features, out_channels=sizes.out_channels)
+            name: persistence(
+                part.inputs, num_features=sizes.num_features, out_channels=sizes.out_channels, known=sizes.known
+            )
             for name, part in parts.items()
         }
         sigmas = residual_sigmas(start["train"], parts["train"])
         found["the last value"] = _in_units(start["test"], sigmas, parts["test"], spread)
     if ridge and not why_no_ridge(preparation, len(split.train)):
+        once = distinct_inputs(parts["train"], sizes.known)
         changes = {  # for a series, the regression predicts the change from the last value
-            name: Pairs(part.inputs, part.targets - start[name], part.observed) for name, part in parts.items()
+            name: Pairs(part.inputs * once, part.targets - start[name], part.observed) for name, part in parts.items()
         }
         fitted = ridge_regression(changes["train"], changes["validation"])
-        means = fitted.predict(parts["test"].inputs) + start["test"]
+        means = fitted.predict(changes["test"].inputs) + start["test"]
         found["ridge regression"] = _in_units(means, fitted.sigmas, parts["test"], spread)
     return found
 
 
 def why_no_ridge(preparation: Preparation, pairs: int) -> str:
     """Return why the regression is left out; empty if it is not."""
-    columns = preparation.sizes.num_nodes * preparation.sizes.in_channels
+    sizes = preparation.sizes
+    columns = sizes.num_nodes * (sizes.in_channels - sizes.known) + sizes.known
     if columns <= MOST_RIDGE_FEATURES and min(columns, pairs) <= MOST_RIDGE_SIDE:
         return ""
     return NO_RIDGE.format(columns=columns, pairs=pairs)

@@ -2,10 +2,11 @@ r"""A filter over lags with separate weights for every edge: effects of either s
 
 $$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; \sigma\Big( b_i + U_i\, x_i + \sum_j A_{ij}\, W_{ij}\, \bar x_j \Big)$$
 
-$x_i$ is the whole window of node $i$. $\bar x_j$ is the part of node $j$'s window that it sends along edges: the lags
-of the target variables, or of the first ``sent_features`` features. By default flags and covariates are not sent, so
-that an edge has few weights. The gate $A_{ij}$ determines whether the edge is present, and $W_{ij}$ is its effect. A
-message shared by all edges could not model both activation and repression.
+$x_i$ are all inputs of node $i$: its window, and the columns known at the time of the target. $\bar x_j$ is the part of
+node $j$'s window that it sends along edges: the lags of the target variables, or of the first ``sent_features``
+features. By default flags are not sent, and known columns never are, so that an edge has few weights. The gate $A_{ij}$
+determines whether the edge is present, and $W_{ij}$ is its effect. A message shared by all edges could not model both
+activation and repression.
 
 The own path $U_i$ is always active and not gated by $A_{ii}$. A self-loop, if the graph allows any, adds
 $A_{ii} W_{ii} \bar x_i$ and is redundant with the own path: exclude the diagonal.
@@ -49,7 +50,7 @@ class LinearParts(NamedTuple):
 class GraphFilter(nn.Module):
     """A linear filter: a weight per edge and lag times the edge's gate, plus an own path per node without a gate.
 
-    ``own``           (node, window * num_features, out_channels): $U$
+    ``own``           (node, window * num_features + known, out_channels): $U$
     ``edge_weights``  (target node, source node, window * sent_features, out_channels): $W$; the third axis is
                       ``lag * sent_features + feature``, the oldest lag first
     ``bias``          (node, out_channels): $b$
@@ -75,6 +76,7 @@ class GraphFilter(nn.Module):
         residual: bool = True,
         sent_features: int | None = None,
         candidates: CandidateEdges | None = None,
+        known: int = 0,
     ) -> None:
         """Build the filter with all weights 0; a fit starts at random weights, or see :meth:`with_weights`.
 
@@ -82,7 +84,7 @@ class GraphFilter(nn.Module):
         """
         super().__init__()
         require_int("num_nodes", num_nodes)
-        self.layout = SeriesLayout(window, num_features, out_channels)
+        self.layout = SeriesLayout(window, num_features, out_channels, known)
         self.layout.require_residual(residual)
         self.sent_features = min(out_channels, num_features) if sent_features is None else sent_features
         require_int("sent_features", self.sent_features)
@@ -233,6 +235,7 @@ def _build(sizes: Sizes, options: Options, candidates: CandidateEdges | None, _o
         residual=bool(options.residual),
         sent_features=sizes.num_features if sizes.window == 1 else None,
         candidates=candidates,
+        known=sizes.known,
     )
 
 

@@ -22,17 +22,21 @@ from tacit.graph import CandidateEdges
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of the data that a predictor is built for; pairs without time have a window of 1."""
+    """The sizes of the data that a predictor is built for; pairs without time have a window of 1.
+
+    ``known``  columns of a node after its window, see :class:`~tacit.predictors.SeriesLayout`
+    """
 
     num_nodes: int
     window: int
     num_features: int
     out_channels: int
+    known: int = 0
 
     @property
     def in_channels(self) -> int:
-        """Number of inputs of one node: lags times features."""
-        return self.window * self.num_features
+        """Number of inputs of one node: lags times features, and the known columns."""
+        return self.window * self.num_features + self.known
 
 
 @runtime_checkable

@@ -7,7 +7,8 @@ $$h^{(0)}_i = \mathrm{encoder}(x_i), \qquad
 $$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; P\, h^{(0)}_i + Q\, h^{(L)}_i + c$$
 
 The encoder is two dense layers (``feedforward``) or a recurrent unit (``recurrent``). All nodes share the weights. The
-window is encoded once per pair and node, not once per graph. Neighbours are averaged, not summed, so that the range of
+window is encoded once per pair and node, not once per graph, with the columns known at the time of the target beside
+every lag. Neighbours are averaged, not summed, so that the range of
 the states does not depend on the degree; a node without neighbours gets zeros. A node's own state passes through every
 layer and directly to the output.
 """
@@ -78,18 +79,33 @@ class GraphNetwork(nn.Module):
 
     @classmethod
     def recurrent(
-        cls, window: int, num_features: int, out_channels: int = 1, hidden: int = 32, *more: Any, **head: Any
+        cls,
+        window: int,
+        num_features: int,
+        out_channels: int = 1,
+        hidden: int = 32,
+        *more: Any,
+        known: int = 0,
+        **head: Any,
     ) -> "GraphNetwork":
         """Build a network with a recurrent encoder; further arguments are those of the class from ``num_layers`` on."""
-        return cls(SeriesLayout(window, num_features, out_channels), GRU(num_features, hidden), *more, **head)
+        layout = SeriesLayout(window, num_features, out_channels, known)
+        return cls(layout, GRU(num_features + known, hidden), *more, **head)
 
     @classmethod
     def feedforward(
-        cls, window: int, num_features: int, out_channels: int = 1, hidden: int = 32, *more: Any, **head: Any
+        cls,
+        window: int,
+        num_features: int,
+        out_channels: int = 1,
+        hidden: int = 32,
+        *more: Any,
+        known: int = 0,
+        **head: Any,
     ) -> "GraphNetwork":
         """Build a network with two dense layers as encoder; further arguments as in :meth:`recurrent`."""
-        encoder = WindowLayers(window, num_features, hidden)
-        return cls(SeriesLayout(window, num_features, out_channels), encoder, *more, **head)
+        layout = SeriesLayout(window, num_features, out_channels, known)
+        return cls(layout, WindowLayers(window, num_features + known, hidden), *more, **head)
 
     @property
     def num_hops(self) -> int:
@@ -104,7 +120,11 @@ class GraphNetwork(nn.Module):
 
     def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
         """Return the output of every pair under each of its graphs."""
-        state = self.encoder(self.layout.lags(inputs))[:, None]  # (batch, 1, node, hidden)
+        windows = self.layout.lags(inputs)
+        if self.layout.known:
+            beside = self.layout.trailing(inputs)[:, :, None].expand(-1, -1, self.layout.window, -1)
+            windows = torch.cat([windows, beside], -1)  # (batch, node, lag, feature + known)
+        state = self.encoder(windows)[:, None]  # (batch, 1, node, hidden)
         degree = graphs.sum(-1, keepdim=True).clamp_min(1)
         hidden = state
         for own, neighbours, bias in zip(self.own, self.neighbours, self.bias, strict=True):
@@ -133,6 +153,7 @@ def _register(name: str, make: Callable[..., GraphNetwork], *, compiles: bool) -
             options.layers,
             bool(options.residual),
             numbers_per_target=OBSERVATIONS[observation].num_given,
+            known=sizes.known,
         )
 
     kind = PredictorKind(

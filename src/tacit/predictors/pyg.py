@@ -29,9 +29,9 @@ from tacit.shapes import Inputs, Samples
 class PyGPredictor(nn.Module):
     """An own path per node plus a PyG module that takes ``(x, edge_index)``.
 
-    ``window`` and ``num_features`` are the sizes of the inputs, window * num_features numbers per node, as for the
-    other predictors for series. For inputs that are not a series pass ``window=1, residual=False``. The module maps
-    window * num_features channels to ``out_channels``.
+    ``window``, ``num_features`` and ``known`` are the sizes of the inputs, window * num_features + known numbers per
+    node, as for the other predictors for series. For inputs that are not a series pass ``window=1, residual=False``.
+    The module maps all inputs of a node to ``out_channels``.
 
     >>> class SumOfNeighbours(nn.Module):  # stands for a convolution of PyTorch Geometric
     ...     def forward(self, x, edge_index):
@@ -51,6 +51,7 @@ class PyGPredictor(nn.Module):
         num_features: int,
         out_channels: int = 1,
         residual: bool = True,
+        known: int = 0,
     ) -> None:
         super().__init__()
         require(
@@ -64,7 +65,7 @@ class PyGPredictor(nn.Module):
             f"has cached=True; "
             "build it with cached=False",
         )
-        self.layout = SeriesLayout(window, num_features, out_channels)
+        self.layout = SeriesLayout(window, num_features, out_channels, known)
         self.layout.require_residual(residual)
         self.module, self.residual, self.out_channels = module, residual, out_channels
         self.own = nn.Parameter(torch.zeros(self.layout.in_channels, out_channels))
@@ -140,6 +141,7 @@ def _kind(name: str) -> PredictorKind:
             num_features=sizes.num_features,
             out_channels=sizes.out_channels,
             residual=bool(options.residual),
+            known=sizes.known,
         )
 
     return PredictorKind(

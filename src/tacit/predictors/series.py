@@ -1,7 +1,8 @@
 """Layout of the window of a series in the channels of a node's input.
 
 The column is ``lag * num_features + feature``, the oldest lag first. The features of a lag are the target variables
-(``out_channels`` of them), then further variables, flags and covariates.
+(``out_channels`` of them), then further variables and flags. After the window come ``known`` columns, which are not
+sent along edges: covariates at the time of the target and columns of the background.
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ class SeriesLayout:
     >>> inputs = torch.arange(6.0).view(1, 1, 6)
     >>> layout.newest(inputs).item(), layout.lags(inputs)[0, 0, :, 1].tolist()
     (4.0, [1.0, 3.0, 5.0])
+    >>> SeriesLayout(window=2, num_features=2, known=2).trailing(inputs).flatten().tolist()
+    [4.0, 5.0]
     """
 
     window: int
@@ -32,6 +35,7 @@ class SeriesLayout:
     def __post_init__(self) -> None:
         for name in ("window", "num_features", "out_channels"):
             require_int(name, getattr(self, name))
+        require_int("known", self.known, 0)
 
     @property
     def in_channels(self) -> int:
@@ -48,12 +52,20 @@ class SeriesLayout:
 
     def lags(self, inputs: Inputs) -> Float[Tensor, "batch node lag feature"]:
         """Return the window with one axis for lags and one for features; raise an error for a wrong width."""
+        formula, sizes = "window * num_features", f"{self.window} * {self.num_features}"
+        if self.known:
+            formula, sizes = f"{formula} + known", f"{sizes} + {self.known}"
         require(
             inputs.shape[-1] == self.in_channels,
-            f"inputs must have window * num_features = {self.window} * {self.num_features} = {self.in_channels} "
+            f"inputs must have {formula} = {sizes} = {self.in_channels} "
             f"numbers per node, got {inputs.shape[-1]}; build the predictor with the sizes of the data",
         )
-        return inputs[..., : self.window * self.num_features].reshape(*inputs.shape[:2], self.window, self.num_features)
+        window = inputs[..., : self.window * self.num_features]
+        return window.reshape(*inputs.shape[:2], self.window, self.num_features)
+
+    def trailing(self, inputs: Inputs) -> Float[Tensor, "batch node known"]:
+        """Return the columns after the window."""
+        return inputs[..., self.window * self.num_features :]
 
     def newest(self, inputs: Inputs) -> Targets:
         """Return the newest value of the target variables."""

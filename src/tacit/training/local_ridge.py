@@ -1,12 +1,14 @@
 r"""Ridge regressions of each node on its own inputs and those of its candidates, not on all other nodes.
 
-$$\hat y_i = b_i + u_i\, x_i + \sum_{k} w_{ik}\, x_{c(i, k)}$$
+$$\hat y_i = b_i + u_i\, z_i + \sum_{k} w_{ik}\, x_{c(i, k)}$$
 
-$c(i, k)$ is the node in slot $k$ of node $i$. Inputs and targets are standardised. All nodes share one penalty, which
-is chosen on later pairs, from a subset of the nodes if matrices are large. Rows with a missing target are excluded for
-that target. ``allowed`` marks the inputs of its source that each slot may use: the weights of others are 0. Nodes are
-solved in blocks, so that memory grows with the table. If all nodes are candidates, every node is regressed on the same
-columns, and :func:`~tacit.data.ridge.ridge_regression` solves all regressions together.
+$c(i, k)$ is the node in slot $k$ of node $i$. $z_i$ and $x_j$ are the inputs that a node uses itself and those that it
+sends; both are all inputs unless columns are chosen. Inputs and targets are standardised. All nodes share one penalty,
+which is chosen on later pairs, from a subset of the nodes if matrices are large. Rows with a missing target are
+excluded for that target. ``allowed`` marks the inputs of its source that each slot may use: the weights of others are
+0. Nodes are solved in blocks, so that memory grows with the table. If all nodes are candidates and use what they send,
+every node is regressed on the same columns, and :func:`~tacit.data.ridge.ridge_regression` solves all regressions
+together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +26,9 @@ MOST_WORK = 3 * 10**11  # matrices times the cube of their rows: half a minute o
 MOST_PRODUCTS = 4 * 10**11  # multiplications for the entries of all matrices: half a minute too
 MOST_SIDE = 4000  # rows of a matrix: signals are blocked while it is factorised, for about a second
 CHOICE_WORK = 5 * 10**9  # multiplications for the nodes on which the penalty is chosen
-AllowedInputs = Float[Tensor, "row slot in_channel"]
+AllowedInputs = Float[Tensor, "row slot sent"]
+OwnColumns = Int[Tensor, " own"]
+SentColumns = Int[Tensor, " sent"]
 FEWEST_CHOOSE = 4  # smallest number of such nodes, even if their matrices are large
 
 
@@ -37,7 +41,7 @@ class LocalRidge:
     ``sigmas``          root mean square error on the pairs on which the ``penalty`` was chosen
     """
 
-    own: Float[Tensor, "node in_channel channel"]
+    own: Float[Tensor, "node own channel"]
     edges: Float[Tensor, "row slot read channel"]
     edge_scores: Float[Tensor, "row slot"]
     intercepts: Float[Tensor, "node channel"]
@@ -45,14 +49,21 @@ class LocalRidge:
     penalty: float
 
 
-def is_affordable(candidates: CandidateEdges, in_channels: int, pairs: Pairs | None = None) -> bool:
-    """Return whether the regressions take at most about half a minute, for any number of pairs or for these pairs."""
+def is_affordable(
+    candidates: CandidateEdges, in_channels: int, pairs: Pairs | None = None, own: int | None = None
+) -> bool:
+    """Return whether the regressions take at most about half a minute, for any number of pairs or for these pairs.
+
+    A node sends ``in_channels`` inputs and uses ``own`` itself, the same unless given.
+    """
+    own = in_channels if own is None else own
     widest = int(torch.bincount(candidates.edges()[1], minlength=candidates.num_nodes).max())
-    columns, matrices = (1 + widest) * in_channels, candidates.num_nodes
+    columns, matrices = own + widest * in_channels, candidates.num_nodes
     side = other = columns
     if pairs is not None:
         side, other = sorted((columns, len(pairs)))
-        matrices = 1 if pairs.observed is None and _is_complete(candidates) else matrices
+        together = pairs.observed is None and own == in_channels and _is_complete(candidates)
+        matrices = 1 if together else matrices
     return side <= MOST_SIDE and matrices * side**3 <= MOST_WORK and matrices * side**2 * other <= MOST_PRODUCTS
 
 
@@ -69,11 +80,12 @@ def local_ridge(
     *,
     penalties: Sequence[float] = RIDGE_PENALTIES,
     allowed: AllowedInputs | None = None,
-    own: int | None = None,
+    own: OwnColumns | None = None,
+    sent: SentColumns | None = None,
 ) -> LocalRidge:
     """Fit every node on ``train`` for each penalty, and keep the penalty with the smallest error on ``validation``.
 
-    With ``allowed``, a node uses only the first ``own`` of its own inputs; None for all of them.
+    ``own`` and ``sent`` are the columns of the inputs that a node uses itself and that it sends; None for all of them.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
     >>> table = CandidateEdges.from_edges(torch.tensor([2, 0]), torch.tensor([0, 1]), 3)  # 2 -> 0, 0 -> 1
@@ -82,12 +94,12 @@ def local_ridge(
     >>> round(found.edges[0].item(), 3), round(found.own[1].item(), 3)
     (1.0, 1.0)
     """
-    if allowed is None and _is_complete(candidates):
+    if allowed is None and own is None and sent is None and _is_complete(candidates):
         return _of_all_nodes(train, validation, candidates, penalties)
     if len(penalties) > 1:
-        penalties = [choose_penalty(train, validation, candidates, penalties, allowed, own).penalty]
+        penalties = [choose_penalty(train, validation, candidates, penalties, allowed, own, sent).penalty]
     penalty = penalties[0]
-    readers, scales = _Readers.of(candidates.to(train.inputs.device), allowed, own), Deviations.of(train)
+    readers, scales = _Readers.of(train, candidates, allowed, own, sent), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     weights, shifts, squares = [], [], []
     for block in readers.blocks(train):
@@ -116,17 +128,18 @@ def choose_penalty(
     candidates: CandidateEdges,
     penalties: Sequence[float] = RIDGE_PENALTIES,
     allowed: AllowedInputs | None = None,
-    own: int | None = None,
+    own: OwnColumns | None = None,
+    sent: SentColumns | None = None,
 ) -> PenaltyChoice:
     """Choose one penalty for all nodes, from a subset of the nodes if there are many large matrices."""
-    if allowed is None and _is_complete(candidates):
+    if allowed is None and own is None and sent is None and _is_complete(candidates):
         found = ridge_regression(train, validation, penalties=penalties)
         return PenaltyChoice(
             found.penalty, torch.arange(candidates.num_nodes, device=found.sigmas.device), found.sigmas
         )
-    readers, scales = _Readers.of(candidates.to(train.inputs.device), allowed, own), Deviations.of(train)
+    readers, scales = _Readers.of(train, candidates, allowed, own, sent), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
-    side, other = sorted((len(train), readers.members.shape[1] * train.inputs.shape[2]))
+    side, other = sorted((len(train), readers.num_columns))
     step = -(-candidates.num_nodes // max(FEWEST_CHOOSE, CHOICE_WORK // (side**2 * other)))
     nodes = torch.arange(0, candidates.num_nodes, step, device=train.inputs.device)
     squares = torch.cat(
@@ -155,10 +168,11 @@ def _of_all_nodes(
 
 @dataclass(frozen=True)
 class _Readers:
-    """The candidates of each node in one row: the node itself, then its sources; ``real`` marks used entries.
+    """The sources of each node in one row; ``real`` marks used entries.
 
     ``node``, ``order``, ``place``  for each edge its target, its column in ``members``, its flat position in the table
     ``allowed``  1 for each input of a member that may be used, None if all may be used
+    ``own``, ``sent``  the columns of the inputs that a node uses itself, and those that it sends
     """
 
     members: Int[Tensor, "node width"]
@@ -166,30 +180,44 @@ class _Readers:
     node: Int[Tensor, " edge"]
     order: Int[Tensor, " edge"]
     place: Int[Tensor, " edge"]
-    allowed: Float[Tensor, "node width in_channel"] | None
+    allowed: Float[Tensor, "node width sent"] | None
+    own: Int[Tensor, " own"]
+    sent: Int[Tensor, " sent"]
 
     @classmethod
-    def of(cls, candidates: CandidateEdges, allowed: AllowedInputs | None = None, own: int | None = None) -> "_Readers":
+    def of(
+        cls,
+        pairs: Pairs,
+        candidates: CandidateEdges,
+        allowed: AllowedInputs | None = None,
+        own: OwnColumns | None = None,
+        sent: SentColumns | None = None,
+    ) -> "_Readers":
+        candidates = candidates.to(pairs.inputs.device)
         source, node = candidates.edges()
         others, nodes = source != node, torch.arange(candidates.num_nodes, device=source.device)
         source, node = source[others], node[others]
         degree = torch.bincount(node, minlength=candidates.num_nodes)
-        order = 1 + torch.arange(len(node), device=node.device) - (degree.cumsum(0) - degree)[node]
-        members = nodes[:, None].repeat(1, 1 + int(degree.max()))
+        order = torch.arange(len(node), device=node.device) - (degree.cumsum(0) - degree)[node]
+        members = nodes[:, None].repeat(1, int(degree.max()))
         real = torch.zeros_like(members, dtype=torch.bool)
-        members[node, order], real[node, order], real[:, 0] = source, True, True
+        members[node, order], real[node, order] = source, True
         place, limits = candidates.used.flatten().nonzero()[others, 0], None
         if allowed is not None:
             limits = torch.ones(*members.shape, allowed.shape[2], dtype=torch.double, device=members.device)
-            if own is not None:
-                limits[:, 0, own:] = 0.0
             limits[node, order] = allowed.flatten(0, 1)[place].to(limits)
-        return cls(members, real, node, order, place, limits)
+        every = torch.arange(pairs.inputs.shape[2], device=members.device)
+        own, sent = (every if one is None else one.to(every) for one in (own, sent))
+        return cls(members, real, node, order, place, limits, own, sent)
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns of the widest node."""
+        return len(self.own) + self.members.shape[1] * len(self.sent)
 
     def blocks(self, pairs: Pairs, nodes: Int[Tensor, " chosen"] | None = None) -> Iterator[Int[Tensor, " block"]]:
         """Yield the blocks of nodes that are solved together, of all nodes or of some."""
-        columns = self.members.shape[1] * pairs.inputs.shape[2]
-        size = max(1, BLOCK_NUMBERS // (columns * max(len(pairs), columns)))
+        size = max(1, BLOCK_NUMBERS // (self.num_columns * max(len(pairs), self.num_columns)))
         nodes = torch.arange(len(self.members), device=self.members.device) if nodes is None else nodes
         return iter(torch.split(nodes, size))
 
@@ -197,11 +225,13 @@ class _Readers:
 def _design(rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"]) -> Float[Tensor, "block pair column"]:
     """Return the design matrix of each node of a block, padded with 0 for nodes with fewer candidates."""
     real = readers.real[nodes]
-    width = int(real.sum(1).max())
-    read = rows.inputs[:, readers.members[nodes, :width]] * real[:, :width, None]  # (pair, block, width, in)
+    width = int(real.sum(1).max()) if real.shape[1] else 0
+    own = rows.inputs[:, nodes[:, None], readers.own]  # (pair, block, own)
+    read = rows.inputs[:, readers.members[nodes, :width, None], readers.sent]  # (pair, block, width, sent)
+    read = read * real[:, :width, None]
     if readers.allowed is not None:
         read = read * readers.allowed[nodes, :width]
-    return read.flatten(2).transpose(0, 1)
+    return torch.cat([own, read.flatten(2)], 2).transpose(0, 1)
 
 
 def _solve(
@@ -220,8 +250,7 @@ def _solve(
         found = solve_ridge(centred, aims, count[:, 0], penalties)[..., 0]  # (penalty, block, column)
         weights.append(found)
         shifts.append(target_mean[:, 0] - (design_mean * found).sum(-1))
-    columns = readers.members.shape[1] * rows.inputs.shape[2]
-    padded = torch.nn.functional.pad(torch.stack(weights, -1), (0, 0, 0, columns - design.shape[2]))
+    padded = torch.nn.functional.pad(torch.stack(weights, -1), (0, 0, 0, readers.num_columns - design.shape[2]))
     return padded, torch.stack(shifts, -1)
 
 
@@ -248,9 +277,15 @@ def _in_units(
     dtype: torch.dtype,
 ) -> LocalRidge:
     """Return the regressions in the units of the data, with the edge weights in their slots."""
-    by_member = weights.view(*readers.members.shape, -1, weights.shape[-1])  # (node, width, in_channel, channel)
-    in_units = by_member * scales.target_scale[:, None, None] / scales.input_scale[readers.members][..., None]
-    taken = (scales.input_mean[readers.members][..., None] * in_units).sum((1, 2))
+    used = len(readers.own)
+    target_scale = scales.target_scale[:, None]  # (node, 1, channel)
+    own = weights[:, :used] * target_scale / scales.input_scale[:, readers.own, None]
+    by_member = weights[:, used:].reshape(*readers.members.shape, len(readers.sent), weights.shape[-1])
+    means, sizes = (  # (node, width, sent, 1)
+        one[readers.members[..., None], readers.sent][..., None] for one in (scales.input_mean, scales.input_scale)
+    )
+    in_units = by_member * target_scale[:, None] / sizes
+    taken = (means * in_units).sum((1, 2)) + (scales.input_mean[:, readers.own, None] * own).sum(1)
     intercepts = scales.target_mean + shifts * scales.target_scale - taken
     edges = in_units.new_zeros(candidates.used.numel(), *in_units.shape[2:])
     edges[readers.place] = in_units[readers.node, readers.order]
@@ -258,7 +293,7 @@ def _in_units(
     scores[readers.place] = by_member.abs().sum((2, 3))[readers.node, readers.order]
     size = tuple(candidates.sources.shape)
     return LocalRidge(
-        in_units[:, 0].to(dtype),
+        own.to(dtype),
         edges.view(*size, *edges.shape[1:]).to(dtype),
         scores.view(size).to(dtype),
         intercepts.to(dtype),

@@ -14,7 +14,7 @@ No edge starts at 0 or 1, because it could not change from there. Over all pairs
 from dataclasses import replace
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tacit.data import Pairs, RegressionFit, ridge_regression
@@ -32,8 +32,10 @@ TINY = 1e-30
 LATER_SHARE = 0.2  # share of the pairs, the last ones, on which the penalty is chosen
 
 
-def ridge_start(pairs: Pairs) -> EdgeProbs:
+def ridge_start(pairs: Pairs, known: int = 0) -> EdgeProbs:
     """Return initial edge probabilities: high for the largest weights and low elsewhere, 0 on the diagonal.
+
+    The last ``known`` inputs of a node, which it does not send, are not used.
 
     Pass the result to :meth:`~tacit.graph.BernoulliGraph.start_around`, with a spread so that replicas differ.
 
@@ -41,42 +43,49 @@ def ridge_start(pairs: Pairs) -> EdgeProbs:
     >>> ridge_start(Pairs(inputs, inputs[:, [2, 1, 2]])).gt(0.4).nonzero().tolist()  # 0 reads 2, the others themselves
     [[0, 2]]
     """
+    pairs = replace(pairs, inputs=pairs.inputs[:, :, : pairs.inputs.shape[2] - known])
     scores = _ridge(pairs).edge_scores
     return _high_and_low(scores, ~torch.eye(pairs.num_nodes, dtype=torch.bool, device=scores.device))
 
 
 def filter_start(pairs: Pairs, predictor: GraphFilter, possible: EdgeMask, *, jitter: float = 0.0) -> GraphFilter:
-    r"""Return a linear filter that starts at a ridge regression on the values that nodes send to each other.
+    r"""Return a linear filter that starts at a ridge regression on a node's own inputs and on what all others send.
 
     An edge starts at the regression's weight $w_{ij}$, or at 0 if it is not ``possible``: with every edge present the
     prediction is that of the regression. Each replica adds noise ``jitter``, see :meth:`GraphFilter.with_weights`.
     """
     _require_linear(predictor)
-    fit = _ridge(_sent(pairs, predictor))
-    nodes = torch.arange(pairs.num_nodes, device=fit.coefficients.device)
-    own = _own_weights(fit.coefficients[nodes, nodes], predictor)
-    edge_weights = fit.coefficients * possible.to(fit.coefficients)[..., None, None]
-    edge_weights[nodes, nodes] = 0
-    return predictor.with_weights(own, edge_weights, fit.intercepts, jitter=jitter)
+    others = CandidateEdges.from_mask(~torch.eye(pairs.num_nodes, dtype=torch.bool, device=pairs.inputs.device))
+    found = table_ridge(pairs, predictor, others, max(1, regression_lags(predictor, others, pairs)))
+    source, target = others.edges()
+    edges = found.edges.new_zeros(pairs.num_nodes, pairs.num_nodes, *found.edges.shape[2:])
+    edges[target, source] = found.edges[others.used] * possible[target, source].to(found.edges)[:, None, None]
+    return predictor.with_weights(_without_residual(found.own, predictor), edges, found.intercepts, jitter=jitter)
 
 
 def table_ridge(
     pairs: Pairs, predictor: GraphFilter, candidates: CandidateEdges, lags: int | None = None
 ) -> LocalRidge:
-    """Return the regressions on the values that nodes send, over all pairs; the penalty is chosen on the last pairs.
+    """Return the regressions on a node's own inputs and on those that its candidates send, over all pairs.
 
-    In-sample residuals are too small, so ``sigmas`` are scaled up to the errors on the last pairs. With ``lags`` only
-    that many newest steps are used, and the weights of older steps are 0.
+    The penalty is chosen on the last pairs. In-sample residuals are too small, so ``sigmas`` are scaled up to the
+    errors on the last pairs. With ``lags`` only that many newest steps are used, and the weights of older steps are 0.
     """
-    pairs, lagged = _sent(pairs, predictor, lags), (lags or predictor.layout.window) * predictor.sent_features
-    allowed = _allowed(predictor, candidates, pairs.inputs.shape[2])
-    later = choose_penalty(*_cut(pairs), candidates, allowed=allowed, own=lagged)
-    found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty], allowed=allowed, own=lagged)
+    layout, steps = predictor.layout, lags or predictor.layout.window
+    lagged = steps * predictor.sent_features
+    pairs, own, sent = _own_and_sent(pairs, predictor, steps)
+    allowed = _allowed(predictor, candidates, pairs.inputs.shape[2] if sent is None else len(sent))
+    later = choose_penalty(*_cut(pairs), candidates, allowed=allowed, own=own, sent=sent)
+    found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty], allowed=allowed, own=own, sent=sent)
     left = found.sigmas[later.nodes].square().mean()
     more = (later.sigmas.square().mean() / left.clamp_min(TINY)).sqrt()
-    older = predictor.layout.window * predictor.sent_features - lagged
-    own, edges = (nn.functional.pad(weights, (0, 0, older, 0)) for weights in (found.own[:, :lagged], found.edges))
-    return replace(found, own=own, edges=edges, sigmas=found.sigmas * more.clamp_min(1.0))
+    older = layout.window - steps
+    return replace(
+        found,
+        own=nn.functional.pad(found.own, (0, 0, older * layout.num_features, 0)),
+        edges=nn.functional.pad(found.edges, (0, 0, layout.window * predictor.sent_features - lagged, 0)),
+        sigmas=found.sigmas * more.clamp_min(1.0),
+    )
 
 
 def table_edge_start(found: LocalRidge, candidates: CandidateEdges) -> EdgeProbs:
@@ -102,13 +111,13 @@ def table_filter_start(found: LocalRidge, predictor: GraphFilter, *, jitter: flo
     Each replica adds noise ``jitter``, see :meth:`GraphFilter.with_weights`.
     """
     _require_linear(predictor)
-    return predictor.with_weights(_own_weights(found.own, predictor), found.edges, found.intercepts, jitter=jitter)
+    return predictor.with_weights(_without_residual(found.own, predictor), found.edges, found.intercepts, jitter=jitter)
 
 
 def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     r"""Set a linear filter to regressions on the possible edges; return whether this was done.
 
-    With $w_{ij}$ the weights of the regression of node $i$ on its own past and on its possible sources, an edge starts
+    With $w_{ij}$ the weights of the regression of node $i$ on its own inputs and its possible sources, an edge starts
     at $w_{ij} / \theta_{ij}$, so that the mean over graphs equals the regression. The noise starts at the residual
     standard deviation. Weights of steps older than :func:`regression_lags` start at 0.
     """
@@ -124,7 +133,7 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     weights[target, source] = (found.edges[candidates.used] / probs[target, source][:, None, None].to(found.edges)).to(
         weights
     )
-    filled = predictor.with_weights(_own_weights(found.own, predictor), weights, found.intercepts)
+    filled = predictor.with_weights(_without_residual(found.own, predictor), weights, found.intercepts)
     predictor.load_state_dict(filled.state_dict())
     noise = model.observation.with_deviations(found.sigmas.to(weights))
     model.observation.load_state_dict(noise, strict=False)
@@ -141,8 +150,16 @@ def regression_table(predictor: nn.Module, graph: GraphDistribution, train: Pair
 
 def regression_lags(predictor: GraphFilter, candidates: CandidateEdges, train: Pairs) -> int:
     """Return how many of the newest steps the regressions can use within the time limit."""
-    steps = range(predictor.layout.window, 0, -1)
-    return next((lags for lags in steps if is_affordable(candidates, lags * predictor.sent_features, train)), 0)
+    layout, features = predictor.layout, predictor.sent_features
+    steps = range(layout.window, 0, -1)
+    return next(
+        (
+            lags
+            for lags in steps
+            if is_affordable(candidates, lags * features, train, lags * layout.num_features + layout.known)
+        ),
+        0,
+    )
 
 
 def steps_read(model: LatentGraphModel, train: Pairs) -> tuple[int, int]:
@@ -160,17 +177,26 @@ def _require_linear(predictor: GraphFilter) -> None:
     )
 
 
-def _sent(pairs: Pairs, predictor: GraphFilter, lags: int | None = None) -> Pairs:
-    """Return pairs with only the inputs that the nodes of a filter send to each other, of the newest steps.
+def _own_and_sent(
+    pairs: Pairs, predictor: GraphFilter, steps: int
+) -> tuple[Pairs, Int[Tensor, " own"] | None, Int[Tensor, " sent"] | None]:
+    """Return pairs with the inputs of the newest steps, the columns that a node uses itself, and those that it sends.
 
-    If edges may act within a step, the targets are appended as inputs, which a node does not read of itself.
+    Both are None if they are all columns. If edges may act within a step, the targets are appended as inputs, which a
+    node does not use of itself.
     """
-    observed = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    layout, observed = predictor.layout, torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    inputs = pairs.inputs[:, :, (layout.window - steps) * layout.num_features :]
+    columns = torch.arange(inputs.shape[2], device=inputs.device)
+    lags = columns[: steps * layout.num_features].view(steps, layout.num_features)
+    sent = lags[:, : predictor.sent_features].flatten()
     parts = predictor.linear_parts(pairs.inputs, pairs.targets * observed)
     assert parts is not None  # the filter is linear
-    older = 0 if lags is None else (predictor.layout.window - lags) * predictor.sent_features
+    within = parts.sent[:, :, layout.window * predictor.sent_features :]
+    sent = torch.cat([sent, len(columns) + torch.arange(within.shape[2], device=inputs.device)])
     known = None if pairs.observed is None else predictor.complete(observed)
-    return Pairs(parts.sent[:, :, older:].contiguous(), pairs.targets, known)
+    made = Pairs(torch.cat([inputs, within], 2), pairs.targets, known)
+    return (made, None, None) if torch.equal(columns, sent) else (made, columns, sent)
 
 
 def _allowed(predictor: GraphFilter, candidates: CandidateEdges, newest: int) -> Float[Tensor, "row slot sent"] | None:
@@ -207,13 +233,11 @@ def _high_and_low(scores: Float[Tensor, "row slot"], others: Bool[Tensor, "row s
     return torch.where(chosen, HIGH, LOW).to(scores) * others
 
 
-def _own_weights(sent: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:
-    """Return the weights of each node's own inputs from those of the sent values; 0 for other features."""
-    layout, features = predictor.layout, predictor.sent_features
-    own = torch.zeros_like(predictor.own, device=sent.device, dtype=sent.dtype)
-    by_lag = own.view(-1, layout.window, layout.num_features, layout.out_channels)
-    by_lag[:, :, :features] = sent.view(-1, layout.window, features, layout.out_channels)
-    if predictor.residual:  # the newest value is added to the filter's output, so subtract it from the own path
-        channels = torch.arange(layout.out_channels, device=own.device)
-        by_lag[:, -1, channels, channels] -= 1
+def _without_residual(own: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:
+    """Return the weights of the own path: the newest value is added to the filter's output, so it is subtracted."""
+    if not predictor.residual:
+        return own
+    layout, own = predictor.layout, own.clone()
+    channels = torch.arange(layout.out_channels, device=own.device)
+    own[:, (layout.window - 1) * layout.num_features + channels, channels] -= 1
     return own

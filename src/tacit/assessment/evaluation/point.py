@@ -77,13 +77,13 @@ def mean_prediction(model: LatentGraphModel, described: TargetParams) -> PointPr
     return point_prediction(model.observation.mean(described), "mean")
 
 
-def persistence(inputs: Inputs, *, num_features: int = 1, out_channels: int = 1) -> PointPrediction:
-    """Return the newest value of each target variable, the persistence forecast.
+def persistence(inputs: Inputs, *, num_features: int = 1, out_channels: int = 1, known: int = 0) -> PointPrediction:
+    """Return the newest value of each target variable, the persistence forecast; ``known`` columns follow the window.
 
     >>> persistence(torch.tensor([[[1.0, 0.0, 2.0, 1.0]]]), num_features=2).item()  # lags (1, flag 0), (2, flag 1)
     2.0
     """
-    columns = inputs.shape[-1]
+    columns = inputs.shape[-1] - known
     require(
         num_features >= 1 and columns % num_features == 0 and 1 <= out_channels <= num_features,
         f"num_features must divide the {columns} columns of inputs and be at least out_channels={out_channels}, "

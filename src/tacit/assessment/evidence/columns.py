@@ -146,7 +146,7 @@ class ScaledValues:
     """Standardised values from which columns are built; the values of a node are contiguous, rows are the last axis.
 
     ``values``      the last lags of the sent variables, the oldest first
-    ``covariates``  flags and covariates of the newest step
+    ``covariates``  flags of the newest step, then the columns known at the time of the target
     """
 
     values: Float[Tensor, "node lag sent row"]
@@ -173,10 +173,9 @@ class ScaledValues:
                 1
             )  # a row counts if all channels of the target are observed
         values = _scaled(_rows_last(inputs[..., :sent]))
-        flags = _rows_last(inputs[:, :, -1, sent:])
-        known_columns = _rows_last(pairs.inputs[:, nodes][..., layout.window * layout.num_features :])
-        always = _scaled(_joined([flags, known_columns]))
-        return cls(values, always, _scaled(targets, known[:, None]), known, pairs)
+        flags, trailing = inputs[:, :, -1, sent:], layout.trailing(pairs.inputs[:, nodes])
+        covariates = _scaled(_rows_last(torch.cat([flags, trailing], -1)))
+        return cls(values, covariates, _scaled(targets, known[:, None]), known, pairs)
 
     def columns(self, form: ColumnForm) -> Columns:
         """Return the columns of a form with at most as many lags."""
