@@ -48,6 +48,14 @@ Calendar = Annotated[
     str | None,
     _text("PARTS", "Add parts of the date as covariates (sine and cosine), such as hour,weekday,month.", DATA),
 ]
+Background = Annotated[
+    str | None,
+    _text(
+        "auto|none|NAMES",
+        "What nodes do without the graph: chosen from the data, nothing, or terms such as daily,trend. [default: auto]",
+        DATA,
+    ),
+]
 YFile = Annotated[Path | None, _text("FILE", "Table of the targets y, if DATA is a table of the inputs x.", DATA)]
 Decimal = Annotated[str | None, _text("MARK", "Decimal point of a text file: . (default) or ,", DATA)]
 Dayfirst = Annotated[bool, _flag("--dayfirst", "Read dates such as 03/04/2021 with the day first.", DATA)]

@@ -12,7 +12,7 @@ from tacit.assessment.uncertainty import FEWEST_REPLICAS
 from tacit.config.closed import Closed
 from tacit.config.model import ModelConfig
 from tacit.config.registered import RegisteredName, RegisteredNames
-from tacit.errors import InputError, require
+from tacit.errors import InputError, did_you_mean, require
 from tacit.predictors import PredictorKind
 from tacit.registry import OBSERVATIONS, PREDICTORS
 
@@ -54,11 +54,30 @@ def _regimes(value: Any) -> Any:
     return value
 
 
+def _backgrounds(value: Any) -> Any:
+    """Split text such as "daily,trend" at its commas, and refuse names that are not known."""
+    given = _listed(value)
+    if not all(isinstance(one, str) for one in given):
+        return value
+    names = [part.strip() for one in given for part in one.split(",")]
+    for position, name in enumerate(names):
+        if name not in BACKGROUNDS:
+            known = ", ".join(BACKGROUNDS)
+            raise InputError(f"background must name some of {known}, got '{name}'{did_you_mean(name, BACKGROUNDS)}")
+        require(name not in names[:position], f"background names '{name}' twice; name it once")
+        require(
+            len(names) == 1 or name not in ("auto", "none"),
+            f"background must be '{name}' alone or names of terms, got {', '.join(names)}; keep one of them",
+        )
+    return tuple(names) or ("none",)
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Width = Annotated[int, Field(ge=1)]
 Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
 Edge = tuple[Node, Node]  # (source, target)
 Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
+BACKGROUNDS = ("auto", "none", "trend", "shift", "cycle", "hourly", "daily", "weekly", "yearly", "weekend")
 SELECTION_KEYS = ("columns", "drop", "decimal")
 TABLE_KEYS = (
     "layout",
@@ -73,7 +92,7 @@ TABLE_KEYS = (
     *SELECTION_KEYS,
     "y_file",
 )
-SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by", "cut_series")
+SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "background", "scale_by", "cut_series")
 MOST_REGIMES = 6
 PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
@@ -102,6 +121,10 @@ class DataOptions(Closed):
         {}, description="levels of categorical covariates, the reference first; those of the table when left out"
     )
     calendar: Names = Field((), description="parts of the date as covariates (sine, cosine): hour, weekday, month, ...")
+    background: Annotated[tuple[str, ...], BeforeValidator(_backgrounds)] = Field(
+        ("auto",),
+        description="what nodes do without the graph: auto, none, or names such as daily, trend",
+    )
     where: str | None = Field(
         None, description='use only targets in rows where this is true, such as "month in (6, 7, 8)"'
     )

@@ -61,6 +61,7 @@ class Category:
     """
 
     part: str
+    earlier: float = 0.0  # seconds before the time of the target
 
     @property
     def size(self) -> int:
@@ -69,6 +70,7 @@ class Category:
 
     def columns(self, times: Numbers) -> TimeColumns:
         """Return an indicator of each value but the first."""
+        times = times - self.earlier
         weekday = (np.floor(times / DAY) + 3) % 7
         value: Numbers = {"weekday": weekday, "weekend": weekday >= 5, "hour": np.floor(times % DAY / 3600)}[self.part]
         columns: TimeColumns = (value[:, None] == np.arange(1, self.size + 1)).astype(np.float64)

@@ -14,7 +14,7 @@ from tacit.assessment.evaluation import SharedDraws
 from tacit.assessment.evidence import joining_log_odds
 from tacit.data import Pairs
 from tacit.pipeline.building import build_model
-from tacit.pipeline.evidence import RegressionEvidence, layout_of, placed
+from tacit.pipeline.evidence import RegressionEvidence, placed, with_background
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import Preparation
 from tacit.randomness import generator_for
@@ -52,10 +52,11 @@ def needed_after_all(
     pairs = train[:: -(-len(train) // MOST_ROWS)]
     candidates = evidence.found.screened
     kept = evidence.of_candidates(evidence.kept)
+    beside, layout = with_background(pairs, preparation, evidence.backgrounds)
     odds = joining_log_odds(
-        pairs,
+        beside,
         predicted_means(model, pairs, seed),
-        layout_of(preparation),
+        layout,
         candidates,
         kept,
         evidence.form,

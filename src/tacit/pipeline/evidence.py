@@ -14,6 +14,7 @@ from tacit.assessment.evidence import (
     KEEP,
     RESAMPLES,
     SUGGESTION,
+    Backgrounds,
     Candidates,
     ColumnForm,
     Evidence,
@@ -62,6 +63,7 @@ class RegressionEvidence:
     ``lags``    the effects of the kept edges at each lag
     ``within``  the effects within a step, if edges may have them
     ``observation``  the observation model of the regressions, if it is not Gaussian
+    ``backgrounds``  the backgrounds of the targets, if any has one
     """
 
     evidence: Evidence
@@ -76,6 +78,7 @@ class RegressionEvidence:
     lags: LagTable | None = None
     within: WithinStep | None = None
     observation: ObservationModel | None = None
+    backgrounds: Backgrounds | None = None
 
     @property
     def kept(self) -> EdgeMask:
@@ -125,8 +128,7 @@ class RegressionEvidence:
             return self.kept.expand(len(rows), *self.kept.shape)
         weights = torch.stack([torch.bincount(one.cpu(), minlength=len(train)) for one in rows]).double()
         probs = likely_parents(
-            train,
-            layout_of(preparation),
+            *with_background(train, preparation, self.backgrounds),
             self.found.screened,
             self.form,
             self.found.density,
@@ -163,20 +165,28 @@ class RegressionEvidence:
 
 
 def find_evidence(
-    dataset: Dataset, rules: EdgeRules, config: FitConfig, seed: int, *, over_table: bool, first_look: bool = False
+    dataset: Dataset,
+    rules: EdgeRules,
+    config: FitConfig,
+    seed: int,
+    *,
+    over_table: bool,
+    first_look: bool = False,
+    backgrounds: Backgrounds | None = None,
 ) -> RegressionEvidence:
     """Return the evidence from all pairs of the data set: training, validation and test.
 
+    The ``backgrounds`` of the targets are always in the regressions, beside the columns of the pairs.
     A ``first_look`` takes seconds: it uses only the newest value of each source, without resamples.
     """
     start, preparation = time.perf_counter(), dataset.preparation
-    pairs = all_pairs(dataset.split)
+    pairs, layout = all_pairs(dataset.split), layout_of(preparation)
     block = usual_block(len(pairs), preparation.reach) if preparation.reach else 1
     candidates = Candidates.from_rules(rules.lagged, preparation.horizon)
     observation = None if first_look else regression_observation(config, preparation)
     found = parent_evidence(
         pairs,
-        layout_of(preparation),
+        layout,
         candidates,
         seed=seed,
         horizon=preparation.horizon,
@@ -187,6 +197,7 @@ def find_evidence(
         resamples=0 if first_look or rules.simultaneous else RESAMPLES,
         correlated=None if rules.simultaneous else SUGGESTION if may_suggest(config, preparation) else CAUTION,
         observation=observation,
+        backgrounds=backgrounds,
     )
     exists, effect = (
         placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)
@@ -200,8 +211,7 @@ def find_evidence(
     within = None
     if rules.simultaneous and not first_look:
         together = simultaneous_evidence(
-            pairs,
-            layout_of(preparation),
+            *with_background(pairs, preparation, backgrounds),
             found,
             rules.may_act_within_step,
             rules.must_act_within_step,
@@ -230,6 +240,7 @@ def find_evidence(
         lags_needed=0 if rules.lag_ranges is None else rules.lag_ranges.reach - preparation.horizon + 1,
         within=within,
         observation=observation,
+        backgrounds=backgrounds,
     )
 
 
@@ -257,6 +268,17 @@ def layout_of(preparation: Preparation) -> SeriesLayout:
     """Return the layout of lags and features in the inputs."""
     sizes = preparation.sizes
     return SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels, sizes.known)
+
+
+def with_background(
+    pairs: Pairs, preparation: Preparation, backgrounds: Backgrounds | None
+) -> tuple[Pairs, SeriesLayout]:
+    """Return pairs with the background of the evidence in place of that of the fit, which follows the past only."""
+    layout, fitted = layout_of(preparation), preparation.background.size
+    if fitted:
+        pairs = replace(pairs, inputs=pairs.inputs[..., : pairs.inputs.shape[2] - fitted])
+        layout = replace(layout, known=layout.known - fitted)
+    return (pairs, layout) if backgrounds is None else backgrounds.added_to(pairs, layout)
 
 
 def all_pairs(split: Split) -> Pairs:

@@ -8,6 +8,7 @@ import torch
 from tacit.config import FitConfig
 from tacit.errors import InputError, require
 from tacit.graph import EdgeRules
+from tacit.pipeline.backgrounds import background_choice, background_words, choose_backgrounds, fit_background
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.closed_form import has_closed_form
@@ -178,7 +179,7 @@ def _with_kind(
         longer = config.data.window or network_window(source.content, evidence.window)
         data = config.data.model_copy(update={"window": longer})
         listener.stage(PREPARING)
-        return Dataset.prepare(source, data, seed=seed, scaled=True)
+        return Dataset.prepare(source, data, seed=seed, scaled=True, background=dataset.preparation.background)
 
     found = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
     predictor = config.predictor.model_copy(update={"kind": found.kind})
@@ -234,18 +235,30 @@ def _with_evidence(
     over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
     require_memory_for_evidence(rules, torch.device("cpu"), table=over_table)
     with threads_for(len(dataset.nodes) ** 2):
+        listener.stage("evidence: background")
+        backgrounds = choose_backgrounds(dataset, rules, config)
+        if said := background_words(backgrounds, dataset.nodes):
+            listener.say(f"background: {', '.join(said)}")
         if listener.shows_lines:
-            look = find_evidence(dataset, rules, config, seed, over_table=over_table, first_look=True)
+            look = find_evidence(
+                dataset, rules, config, seed, over_table=over_table, first_look=True, backgrounds=backgrounds
+            )
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
-        evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
+        evidence = find_evidence(dataset, rules, config, seed, over_table=over_table, backgrounds=backgrounds)
+        background = fit_background(backgrounds, source, config.data.model_copy(update={"window": data.window}), seed)
+        if background.terms:
+            listener.stage(PREPARING)
+            dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which observation model")
         config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
+        observed = [*background_choice(backgrounds, dataset.nodes, config), *observed]
         if changed:
             listener.stage("evidence: which edges exist")
             data = config.data.model_copy(update={"window": data.window})
-            dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
-            evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
+            plain = Dataset.prepare(source, data, seed=seed, scaled=scaled)
+            evidence = find_evidence(plain, rules, config, seed, over_table=over_table, backgrounds=backgrounds)
+            dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)
     listener.say(first_edges(evidence, config.assessment.fdr))
@@ -256,7 +269,7 @@ def _with_evidence(
         window = config.data.window if window is None else longer
         data = config.data.model_copy(update={"window": window, **({"scale_by": "level"} if level else {})})
         listener.stage(PREPARING)
-        dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
+        dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
     return dataset, rules, evidence, config, observed
 
 

@@ -1,6 +1,6 @@
 """Evidence: the probability that each edge exists, independent of how often it acts."""
 
-from tacit.assessment.evidence.backgrounds import Backgrounds, find_backgrounds
+from tacit.assessment.evidence.backgrounds import KINDS, Backgrounds, Clock, Term, find_backgrounds
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, num_sent
 from tacit.assessment.evidence.diagnostics import CAUTION, SUGGESTION
@@ -35,6 +35,7 @@ __all__ = [
     "CAUTION",
     "DIRECTIONS",
     "KEEP",
+    "KINDS",
     "LAGGED_PARENTS",
     "LEARNED",
     "NOT_GAUSSIAN",
@@ -45,12 +46,14 @@ __all__ = [
     "TIME",
     "Backgrounds",
     "Candidates",
+    "Clock",
     "ColumnForm",
     "EdgeUnits",
     "Evidence",
     "LagProfiles",
     "ParentEvidence",
     "SimultaneousEvidence",
+    "Term",
     "WithinStep",
     "edge_units",
     "find_backgrounds",

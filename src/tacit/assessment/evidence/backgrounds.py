@@ -58,7 +58,8 @@ EDGE_PRIOR = math.log(9.0)
 MOST_PARENTS, MOST_CANDIDATES = 8, 16
 SAME_PHASE = 0.5  # share of the explained sum of squares that the wave of the other half must reach
 CLOSE = 7.0  # backgrounds with a score this much below the best have no weight
-CALENDAR = {"day": DAY, "week": WEEK, "year": YEAR}
+KINDS = ("trend", "shift", "wave", "category")
+CALENDAR = {"hour": DAY / 24, "day": DAY, "week": WEEK, "year": YEAR}
 TINY = 1e-9
 
 Basis = Float[Tensor, "target row column"]
@@ -122,7 +123,7 @@ class Clock:
     @property
     def shortest(self) -> int:
         """Number of rows of the shortest series."""
-        return min(part.stop - part.start for part in self.parts)
+        return min(int(part.stop - part.start) for part in self.parts)
 
     @property
     def has_trends(self) -> bool:
@@ -153,7 +154,7 @@ class Clock:
         if term.kind == "wave":
             return torch.from_numpy(Wave(term.place / term.harmonic).columns(times.numpy()))
         if term.kind == "category":
-            both = [Category("weekend").columns((times - lag).numpy()) for lag in (0.0, self.step)]
+            both = [Category("weekend", earlier).columns(times.numpy()) for earlier in (0.0, self.step)]
             return torch.from_numpy(np.concatenate(both, 1))
         whose = torch.zeros_like(times) if series is None else series
         if term.kind == "shift":
@@ -199,17 +200,24 @@ class Backgrounds:
 
 
 def find_backgrounds(
-    pairs: Pairs, layout: SeriesLayout, candidates: Candidates, *, dated: bool, horizon: int = 1
+    pairs: Pairs,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    clock: Clock,
+    *,
+    forced: tuple[Term, ...] = (),
+    kinds: tuple[str, ...] = KINDS,
+    horizon: int = 1,
 ) -> Backgrounds | None:
-    """Return the backgrounds of all targets; None if no target has one, or if pairs have no time."""
-    clock = Clock.of(pairs, dated=dated)
-    if clock is None:
-        return None
+    """Return the backgrounds of all targets; None if no target has one.
+
+    ``forced`` terms are in the background of every target; only terms of some ``kinds`` are added to them.
+    """
     columns = build_columns(pairs, layout, ColumnForm(min(OWN_LAGS, layout.window), offsets=len(clock.parts) > 1))
     lags = min(LAGS, columns.num_lags)
     sent = columns.group_size // columns.num_lags
     columns = replace(columns, sources=columns.sources[:, :, -lags * sent :], num_lags=lags)
-    found = BackgroundSearch(columns, candidates, clock, horizon).run()
+    found = BackgroundSearch(columns, candidates, clock, forced, kinds, horizon).run()
     return Backgrounds(clock, found) if any(one[0].terms or len(one) > 1 for one in found) else None
 
 
@@ -225,28 +233,37 @@ def padded(parts: Sequence[Sequence[Tensor]], rows: int) -> Float[Tensor, "row t
 class BackgroundSearch:
     """The search for the backgrounds of all targets; one object keeps the columns of the terms."""
 
-    def __init__(self, columns: Columns, candidates: Candidates, clock: Clock, horizon: int = 1) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        candidates: Candidates,
+        clock: Clock,
+        forced: tuple[Term, ...] = (),
+        kinds: tuple[str, ...] = KINDS,
+        horizon: int = 1,
+    ) -> None:
         self.columns, self.candidates, self.clock, self.horizon = columns, candidates, clock, horizon
+        self.forced, self.kinds = forced, kinds
         targets = candidates.targets
         self.root = columns.weights.mT[targets].sqrt()  # (target, row)
         self.rows = candidates.num_rows(columns, torch.ones(len(columns.targets), dtype=DOUBLE)) / horizon
         every = torch.arange(len(targets))
         self.always = candidates.always(columns, every)  # (target, column, row)
         self.values = columns.targets[:, targets, 0].mT  # (target, row)
-        self.priors = {kind: PRIOR[0] / sum(PRIOR) for kind in ("trend", "shift", "wave", "category")}
-        self.fixed = clock.fixed_terms()
+        self.priors = {kind: PRIOR[0] / sum(PRIOR) for kind in KINDS}
+        self.fixed = [term for term in clock.fixed_terms() if term.kind in kinds]
         self.found: dict[int, list[Term]] = {}  # the waves of each target with a period from the data
         self._columns: dict[Term, Float[Tensor, "row column"]] = {}
 
     def run(self) -> list[list[TargetBackground]]:
         """Return the backgrounds of each target, the likeliest first."""
         count = len(self.candidates.targets)
-        nothing: list[tuple[Term, ...]] = [()] * count
+        nothing = [self.forced] * count
         none = torch.zeros_like(self.candidates.used)
         scores: list[dict[tuple[Term, ...], float]] = [{} for _ in range(count)]
         parents = self._score(nothing, scores, range(count), none)
         first = self._grown(nothing, none)
-        changed = [k for k in range(count) if first[k]]
+        changed = [k for k in range(count) if first[k] != self.forced]
         given = self._score(first, scores, changed, parents)
         pruned = self._grown(self._pruned(first, given), given)
         self._score(pruned, scores, [k for k in changed if pruned[k] not in scores[k]], given)
@@ -256,7 +273,7 @@ class BackgroundSearch:
         again = self._grown(self._pruned(second, given), given)
         self._score(again, scores, [k for k in late if again[k] not in scores[k]], given)
         for _ in range(3):  # the priors of the kinds, from all targets
-            best = [max(one, key=lambda terms, one=one: one[terms] + self._log_prior(terms)) for one in scores]
+            best = [self._weighted(one)[0].terms for one in scores]
             for kind in self.priors:
                 used = sum(any(term.kind == kind for term in terms) for terms in best)
                 self.priors[kind] = (PRIOR[0] + used) / (sum(PRIOR) + count)
@@ -295,7 +312,7 @@ class BackgroundSearch:
         which: Sequence[int],
         parents: Bool[Tensor, "target candidate"],
     ) -> Bool[Tensor, "target candidate"]:
-        """Find the parents of some targets under their backgrounds, and note the scores without the priors of the kinds."""
+        """Find the parents of some targets under their backgrounds, and note the scores without the priors."""
         parents, which = parents.clone(), list(which)
         if not which:
             return parents
@@ -350,8 +367,8 @@ class BackgroundSearch:
         """Drop the terms of each target that do not pay for themselves given its parents."""
         chosen = list(start)
         left = [k for k in range(len(chosen)) if chosen[k]]
-        while left:
-            trials = [(k, term) for k in left for term in chosen[k]]
+        kept = {*self.forced, *(term.kind for term in self.forced if term.kind == "trend")}
+        while trials := [(k, term) for k in left for term in chosen[k] if not {term, term.kind} & kept]:
             without = [tuple(one for one in chosen[k] if one != term) for k, term in trials]
             now = dict(zip(left, self._sums(left, [chosen[k] for k in left], parents), strict=True))
             fewer = self._sums([k for k, _ in trials], without, parents)
@@ -414,15 +431,15 @@ class BackgroundSearch:
                     continue
                 saved = self._price(finer[0], k, chosen[k]) if finer and term.size % finer[0].size == 0 else 0.0
                 offer(number, float(shares[number]), term, saved)
-        if self.clock.has_trends:
-            for number, (share, term) in enumerate(self._shifts(which, chosen, basis, left, root)):
-                if term is not None:
-                    offer(number, share / float(total[number]), term)
-        if self.clock.shortest >= 2 * FEWEST_ROWS:
-            for number, (share, term) in enumerate(self._waves(which, chosen, basis, left, root, best, total)):
-                if term is not None:
-                    offer(number, share / float(total[number]), term)
-        return [term for _, term in best]
+        if self.clock.has_trends and "shift" in self.kinds:
+            for number, (explained, shift) in enumerate(self._shifts(which, chosen, basis, left, root)):
+                if shift is not None:
+                    offer(number, explained / float(total[number]), shift)
+        if self.clock.shortest >= 2 * FEWEST_ROWS and "wave" in self.kinds:
+            for number, (explained, wave) in enumerate(self._waves(which, chosen, basis, left, root, best, total)):
+                if wave is not None:
+                    offer(number, explained / float(total[number]), wave)
+        return [one for _, one in best]
 
     def _offered(self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]]) -> list[Term]:
         """Return the fixed terms, and further harmonics of the waves that some target has."""
@@ -543,7 +560,7 @@ class BackgroundSearch:
         return results
 
     def _same_period(self, target: int, term: Term) -> Term:
-        """Return the period of a target that was found before and cannot be distinguished from this one, or this one."""
+        """Return an earlier period of the target that cannot be distinguished from this one, or this one."""
         length = float(self.clock.times.max() - self.clock.times.min())
         for other in self.found.setdefault(target, []):
             if abs(1 / other.place - 1 / term.place) * length < 0.5:
@@ -556,6 +573,7 @@ class BackgroundSearch:
     ) -> tuple[float, Term | None]:
         """Return the best wave near a frequency, None if its phase in one half does not fit the other."""
         steps = self.clock.times / self.clock.step
+        wave, gain = torch.zeros(0), 0.0
         for _ in range(3):
             tried = frequency + width * torch.linspace(-1, 1, 17, dtype=DOUBLE)
             angle = 2 * math.pi * (tried[:, None] * steps % 1.0)  # (trial, row)
@@ -566,8 +584,7 @@ class BackgroundSearch:
             block.diagonal(dim1=1, dim2=2).add_(1e-9 * len(left))
             gains = quadratic_forms(block[:, None], (waves @ left)[:, None, :, None])[:, 0, 0]
             best = int(gains.argmax())
-            frequency, width = float(tried[best]), width / 8
-        wave, gain = waves[best], float(gains[best])
+            frequency, width, wave, gain = float(tried[best]), width / 8, waves[best], float(gains[best])
         halves = self._halves()
         blocks = [wave[:, rows] @ wave[:, rows].mT for rows in halves]
         crosses = [wave[:, rows] @ left[rows] for rows in halves]

@@ -110,9 +110,9 @@ def parent_evidence(
         regressions = replace(regressions, columns=columns)
         once = regressions.on(every, keep=True)
         probs = once.probs(prior)[0]
-    mixture = [(torch.ones(len(probs), dtype=DOUBLE), slice(None), once)]
+    mixture = [(torch.ones(len(probs), dtype=DOUBLE), torch.arange(len(probs)), once)]
     if backgrounds is not None and others:
-        mixture = [(backgrounds.weights(0), slice(None), once)]
+        mixture = [(backgrounds.weights(0), torch.arange(len(probs)), once)]
         for rank, (with_other, wider) in enumerate(others, 1):
             weights = backgrounds.weights(rank)
             rows = (weights > 0).nonzero()[:, 0]
@@ -162,9 +162,7 @@ def parent_evidence(
     )
 
 
-def _mixed(
-    mixture: list[tuple[Float[Tensor, " target"], slice | Int[Tensor, " target"], Resampled]], prior: float
-) -> Probs:
+def _mixed(mixture: list[tuple[Float[Tensor, " target"], Int[Tensor, " target"], Resampled]], prior: float) -> Probs:
     """Return the probabilities averaged over backgrounds and resamples; each part has some targets, with weights."""
     total: Probs | None = None
     for weights, rows, part in mixture:

@@ -1,0 +1,189 @@
+"""The background of a fit: found before the evidence, turned into columns of the pairs, and said in one line."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from tacit.assessment.evidence import KINDS, Backgrounds, Candidates, Clock, Term, find_backgrounds
+from tacit.config import DataOptions, FitConfig
+from tacit.data import DAY, NO_BACKGROUND, WEEK, YEAR, Background, Category, Level, Wave
+from tacit.data import Term as Column
+from tacit.errors import require
+from tacit.graph import EdgeRules
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.evidence import all_pairs, layout_of
+from tacit.pipeline.sources import Source
+
+HALF_LIVES = (8.0, 32.0, 128.0)  # of the level of nodes with a trend or a shift, in rows
+NAMED = 3  # nodes in a sentence
+PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
+SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
+SLOW = ("trend", "shift")
+NONE = "background = none: no node needs a trend, a shift or a cycle"
+WORDS = {"trend": "slow trend", "shift": "level shift", "category": "weekends"}
+
+
+def choose_backgrounds(dataset: Dataset, rules: EdgeRules, config: FitConfig) -> Backgrounds | None:
+    """Return the backgrounds of all nodes; None if there are none, and for pairs without time."""
+    names, preparation = config.data.background, dataset.preparation
+    if names == ("none",) or not preparation.is_series:
+        return None
+    pairs = all_pairs(dataset.split)
+    clock = Clock.of(pairs, dated=dataset.dated)
+    if clock is None:
+        asked = names if names != ("auto",) else ()
+        require(not asked, f"background names '{', '.join(asked)}', but the table has too few rows; leave it out")
+        return None
+    asked = () if names == ("auto",) else names
+    return find_backgrounds(
+        pairs,
+        layout_of(preparation),
+        Candidates.from_rules(rules.lagged, preparation.horizon),
+        clock,
+        forced=tuple(_term(name, clock) for name in asked if name not in ("shift", "cycle")),
+        kinds=tuple(SEARCHED[name] for name in asked if name in SEARCHED) if asked else KINDS,
+        horizon=preparation.horizon,
+    )
+
+
+def _term(name: str, clock: Clock) -> Term:
+    """Return the term of a name; one that the table cannot carry is refused."""
+    if name == "trend":
+        require(
+            clock.has_trends,
+            f"background names 'trend', which requires 200 rows or more in each of at most 5 series, got "
+            f"{clock.shortest} rows in the shortest of {len(clock.parts)}; leave it out",
+        )
+        return Term("trend")
+    require(
+        clock.dated,
+        f"background names '{name}', but the times are numbers, not dates; write times as YYYY-MM-DD HH:MM:SS, or name "
+        "'cycle' to search for a period",
+    )
+    period = WEEK if name == "weekend" else PERIODS[name]
+    longest = DAY if name == "weekend" else period / 2.2
+    require(
+        clock.step <= longest,
+        f"background names '{name}', which requires rows at most {longest / 3600:.3g} hours apart, got "
+        f"{clock.step / 3600:.3g}; leave it out",
+    )
+    require(
+        clock.cycles(period) >= 2.5,
+        f"background names '{name}', which requires 2.5 cycles or more, got {clock.cycles(period):.2g} in "
+        f"{clock.cycles(DAY):.3g} days; leave it out, or pass more rows",
+    )
+    return Term("category") if name == "weekend" else Term("wave", place=period)
+
+
+def fit_background(backgrounds: Backgrounds | None, source: Source, options: DataOptions, seed: int) -> Background:
+    """Return the columns of the pairs for the likeliest background of each node.
+
+    A trend or a shift becomes a level, an exponentially weighted mean of the node's own past, because a forecast does
+    not know how a trend goes on. All such nodes share the half-life that explains most.
+    """
+    if backgrounds is None:
+        return NO_BACKGROUND
+    best = [of_one[0].terms for of_one in backgrounds.of_target]
+    found: dict[Column, list[bool]] = {}
+    for wave in _merged([term for terms in best for term in terms if term.kind == "wave"], backgrounds.clock):
+        near = [
+            [term for term in terms if term.kind == "wave" and _same(term, wave, backgrounds.clock)] for terms in best
+        ]
+        harmonics = max(term.harmonic for terms in near for term in terms)
+        found[Wave(wave.place, harmonics)] = [bool(terms) for terms in near]
+    weekends = [any(term.kind == "category" for term in terms) for terms in best]
+    if any(weekends):
+        found |= {Category("weekend", earlier): weekends for earlier in (0.0, backgrounds.clock.step)}
+    slow = [any(term.kind in SLOW for term in terms) for terms in best]
+    made = Background(tuple(found), np.array(list(found.values()), dtype=bool).reshape(-1, len(best)).T)
+    return _with_level(made, np.array(slow), source, options, seed) if any(slow) else made
+
+
+def _with_level(made: Background, slow: np.ndarray, source: Source, options: DataOptions, seed: int) -> Background:
+    """Add the level with the half-life that explains most of the targets in the training part."""
+    tried = [
+        Background((*made.terms, Level(half_life)), np.concatenate([made.used, slow[:, None]], 1))
+        for half_life in HALF_LIVES
+    ]
+    lost = []
+    for background in tried:
+        train = Dataset.prepare(source, options, seed=seed, scaled=True, background=background).split.train
+        total = 0.0
+        for node in np.flatnonzero(slow).tolist():
+            known = slice(None) if train.observed is None else train.observed[:, node, 0] > 0
+            own = torch.nn.functional.pad(train.inputs[known, node].double(), (0, 1), value=1.0)
+            target = train.targets[known, node, :1].double()
+            left = target - own @ torch.linalg.lstsq(own, target, driver="gelsd").solution
+            total += len(target) * math.log(float(left.square().mean()) + 1e-12)
+        lost.append(total)
+    return tried[int(np.argmin(lost))]
+
+
+def _same(one: Term, other: Term, clock: Clock) -> bool:
+    """Return whether the table is too short to distinguish two periods."""
+    return abs(clock.cycles(one.place) - clock.cycles(other.place)) < 0.3
+
+
+def _merged(waves: Sequence[Term], clock: Clock) -> list[Term]:
+    """Return one wave for each period: those of the calendar first, then the periods that most nodes have."""
+    found: list[Term] = []
+    for wave in sorted(set(waves), key=lambda one: (one.searched > 1, -waves.count(one), one.place)):
+        if not any(_same(wave, other, clock) for other in found):
+            found.append(wave)
+    return found
+
+
+def background_choice(backgrounds: Backgrounds | None, nodes: Sequence[str], config: FitConfig) -> list[str]:
+    """Return the line that says which background was chosen, and why."""
+    if config.data.background == ("none",):
+        return []
+    said = background_words(backgrounds, nodes)
+    if not said:
+        return [NONE]
+    asked = config.data.background != ("auto",)
+    reason = (
+        "the option asks for it"
+        if asked
+        else "these nodes follow it without the graph; set background=none to leave it out"
+    )
+    return [f"background = {', '.join(said)}: {reason}"]
+
+
+def background_words(backgrounds: Backgrounds | None, nodes: Sequence[str]) -> list[str]:
+    """Return the terms of the likeliest backgrounds, each with the nodes that have it."""
+    if backgrounds is None:
+        return []
+    clock, groups = backgrounds.clock, dict[str, list[str]]()
+    best = [of_one[0].terms for of_one in backgrounds.of_target]
+    merged = _merged([term for terms in best for term in terms if term.kind == "wave"], clock)
+    for node, terms in zip(nodes, best, strict=True):
+        for term in terms:
+            if term.kind == "wave":
+                wave = next(one for one in merged if _same(one, term, clock))
+                words = _cycle(wave, clock)
+            else:
+                words = WORDS[term.kind]
+            if node not in groups.setdefault(words, []):
+                groups[words].append(node)
+    return [f"{words} ({_whose(found, len(nodes))})" for words, found in groups.items()]
+
+
+def _cycle(wave: Term, clock: Clock) -> str:
+    for name, period in PERIODS.items():
+        if clock.dated and wave.place == period:
+            return f"{name} cycle"
+    if not clock.dated:
+        return f"cycle of {wave.place / clock.step:.4g} rows"
+    unit, seconds = (
+        ("days", DAY) if wave.place >= 2 * DAY else ("hours", 3600.0) if wave.place >= 7200 else ("minutes", 60.0)
+    )
+    return f"cycle of {wave.place / seconds:.4g} {unit}"
+
+
+def _whose(found: Sequence[str], count: int) -> str:
+    if len(found) == count:
+        return "all nodes"
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(found[:NAMED]) + more
