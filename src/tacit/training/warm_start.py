@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from tacit.data import Pairs, RegressionFit, ridge_regression
+from tacit.data import RIDGE_PENALTIES, Pairs, RegressionFit, ridge_regression
 from tacit.errors import require
 from tacit.graph import CandidateEdges, GraphDistribution
 from tacit.predictors import GraphFilter
@@ -29,6 +29,7 @@ from tacit.training.node_regressions import has_likelihood, start_at_likelihood
 # Measured on GPVAR, where 11% of the pairs are edges: training from here found the true graph.
 TOP, HIGH, LOW = 0.15, 0.5, 0.03
 TINY = 1e-30
+MANY = 20  # pairs per column: one penalty for all nodes then costs some more than it gains others
 LATER_SHARE = 0.2  # share of the pairs, the last ones, on which the penalty is chosen
 
 
@@ -68,14 +69,19 @@ def table_ridge(
 ) -> LocalRidge:
     """Return the regressions on a node's own inputs and on those that its candidates send, over all pairs.
 
-    The penalty is chosen on the last pairs. In-sample residuals are too small, so ``sigmas`` are scaled up to the
-    errors on the last pairs. With ``lags`` only that many newest steps are used, and the weights of older steps are 0.
+    With many pairs per column this is least squares; otherwise the penalty is chosen on the last pairs. In-sample
+    residuals are too small, so ``sigmas`` are scaled up to the errors on the last pairs. With ``lags`` only that many
+    newest steps are used, and the weights of older steps are 0.
     """
     layout, steps = predictor.layout, lags or predictor.layout.window
     lagged = steps * predictor.sent_features
     pairs, own, sent = _own_and_sent(pairs, predictor, steps)
     allowed = _allowed(predictor, candidates, pairs.inputs.shape[2] if sent is None else len(sent))
-    later = choose_penalty(*_cut(pairs), candidates, allowed=allowed, own=own, sent=sent)
+    widest = int(torch.bincount(candidates.edges()[1], minlength=candidates.num_nodes).max())
+    columns = layout.known + steps * layout.num_features + widest * lagged
+    counts = len(pairs) if pairs.observed is None else int(pairs.observed.sum(0).min())
+    penalties = RIDGE_PENALTIES[:1] if counts >= MANY * columns else RIDGE_PENALTIES
+    later = choose_penalty(*_cut(pairs), candidates, penalties, allowed, own, sent)
     found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty], allowed=allowed, own=own, sent=sent)
     left = found.sigmas[later.nodes].square().mean()
     more = (later.sigmas.square().mean() / left.clamp_min(TINY)).sqrt()
