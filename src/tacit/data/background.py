@@ -109,6 +109,11 @@ class Background:
         """Number of columns of a node."""
         return sum(term.size for term in self.terms)
 
+    @property
+    def has_level(self) -> bool:
+        """Whether the last term is a level: edges then read deviations from it."""
+        return bool(self.terms) and isinstance(self.terms[-1], Level)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         terms = [{"kind": type(term).__name__.lower(), **asdict(term)} for term in self.terms]

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from tacit.assessment.evidence import KINDS, Backgrounds, Candidates, Clock, Term, find_backgrounds
+from tacit.assessment.evidence import BELIEVED, KINDS, Backgrounds, Candidates, Clock, Term, find_backgrounds
 from tacit.config import DataOptions, FitConfig
 from tacit.data import DAY, NO_BACKGROUND, WEEK, YEAR, Background, Category, Level, Wave
 from tacit.data import Term as Column
 from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.evidence import all_pairs, layout_of
+from tacit.pipeline.evidence import RegressionEvidence, all_pairs, layout_of
 from tacit.pipeline.sources import Source
+from tacit.predictors import SeriesLayout
 
-HALF_LIVES = (8.0, 32.0, 128.0)  # of the level of nodes with a trend or a shift, in rows
+HALF_LIVES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # of the level of nodes with a trend or a shift, in rows
 NAMED = 3  # nodes in a sentence
 PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
 SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
@@ -77,12 +78,14 @@ def _term(name: str, clock: Clock) -> Term:
     return Term("category") if name == "weekend" else Term("wave", place=period)
 
 
-def fit_background(backgrounds: Backgrounds | None, source: Source, options: DataOptions, seed: int) -> Background:
+def fit_background(evidence: RegressionEvidence, source: Source, options: DataOptions, seed: int) -> Background:
     """Return the columns of the pairs for the likeliest background of each node.
 
     A trend or a shift becomes a level, an exponentially weighted mean of the node's own past, because a forecast does
-    not know how a trend goes on. All such nodes share the half-life that explains most.
+    not know how a trend goes on. All such nodes share the half-life that explains most. Edges read deviations from the
+    level of the source, so nodes downstream have a level too, which follows what these deviations leave out.
     """
+    backgrounds = evidence.backgrounds
     if backgrounds is None:
         return NO_BACKGROUND
     best = [of_one[0].terms for of_one in backgrounds.of_target]
@@ -96,7 +99,11 @@ def fit_background(backgrounds: Backgrounds | None, source: Source, options: Dat
     weekends = [any(term.kind == "category" for term in terms) for terms in best]
     if any(weekends):
         found |= {Category("weekend", earlier): weekends for earlier in (0.0, backgrounds.clock.step)}
+    ends_and_exists = zip(*(one.tolist() for one in evidence.edges()), strict=True)
+    believed = [(sender, reader) for sender, reader, exists in ends_and_exists if exists >= BELIEVED]
     slow = [any(term.kind in SLOW for term in terms) for terms in best]
+    while more := {t for s, t in believed if slow[s] and not slow[t]}:
+        slow = [one or node in more for node, one in enumerate(slow)]
     made = Background(tuple(found), np.array(list(found.values()), dtype=bool).reshape(-1, len(best)).T)
     return _with_level(made, np.array(slow), source, options, seed) if any(slow) else made
 
@@ -109,14 +116,17 @@ def _with_level(made: Background, slow: np.ndarray, source: Source, options: Dat
     ]
     lost = []
     for background in tried:
-        train = Dataset.prepare(source, options, seed=seed, scaled=True, background=background).split.train
+        dataset = Dataset.prepare(source, options, seed=seed, scaled=True, background=background)
+        train, sizes = dataset.split.train, dataset.preparation.sizes
         total = 0.0
+        layout = SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels, sizes.known, level=True)
+        read, newest = layout.relative(train.inputs)[..., :-1].double(), layout.newest(train.inputs).double()
         for node in np.flatnonzero(slow).tolist():
             known = slice(None) if train.observed is None else train.observed[:, node, 0] > 0
-            own = torch.nn.functional.pad(train.inputs[known, node].double(), (0, 1), value=1.0)
-            target = train.targets[known, node, :1].double()
-            left = target - own @ torch.linalg.lstsq(own, target, driver="gelsd").solution
-            total += len(target) * math.log(float(left.square().mean()) + 1e-12)
+            own = torch.nn.functional.pad(read[known, node], (0, 1), value=1.0)
+            change = (train.targets[known, node, :1] - newest[known, node, :1]).double()
+            left = change - own @ torch.linalg.lstsq(own, change, driver="gelsd").solution
+            total += len(change) * math.log(float(left.square().mean()) + 1e-12)
         lost.append(total)
     return tried[int(np.argmin(lost))]
 

@@ -246,7 +246,7 @@ def _with_evidence(
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table, backgrounds=backgrounds)
-        background = fit_background(backgrounds, source, config.data.model_copy(update={"window": data.window}), seed)
+        background = fit_background(evidence, source, config.data.model_copy(update={"window": data.window}), seed)
         if background.terms:
             listener.stage(PREPARING)
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)

@@ -63,7 +63,14 @@ class SeriesPreparation:
     def sizes(self) -> Sizes:
         """Sizes that a predictor is built with."""
         scaling, known = self.scaling, num_known(self.scaling, self.background)
-        return Sizes(len(self.nodes), self.windows.window, scaling.num_features, scaling.out_channels, known)
+        return Sizes(
+            len(self.nodes),
+            self.windows.window,
+            scaling.num_features,
+            scaling.out_channels,
+            known,
+            self.background.has_level,
+        )
 
     @property
     def horizon(self) -> int:

@@ -77,6 +77,7 @@ class GraphFilter(nn.Module):
         sent_features: int | None = None,
         candidates: CandidateEdges | None = None,
         known: int = 0,
+        level: bool = False,
     ) -> None:
         """Build the filter with all weights 0; a fit starts at random weights, or see :meth:`with_weights`.
 
@@ -84,7 +85,7 @@ class GraphFilter(nn.Module):
         """
         super().__init__()
         require_int("num_nodes", num_nodes)
-        self.layout = SeriesLayout(window, num_features, out_channels, known)
+        self.layout = SeriesLayout(window, num_features, out_channels, known, level)
         self.layout.require_residual(residual)
         self.sent_features = min(out_channels, num_features) if sent_features is None else sent_features
         require_int("sent_features", self.sent_features)
@@ -190,9 +191,10 @@ class GraphFilter(nn.Module):
             f"edge_weights must have a weight for each of {tuple(graphs.shape[-2:])} edges of the graph, got "
             f"{tuple(self.edge_weights.shape[-4:-2])}; build GraphFilter with candidates=graph.candidates",
         )
-        sent = self.layout.lags(inputs)[..., : self.sent_features].flatten(2)  # (batch, node, sent)
+        read = self.read(inputs)
+        sent = self.layout.lags(read)[..., : self.sent_features].flatten(2)  # (batch, node, sent)
         weights = self._restricted(self.edge_weights)
-        own = torch.einsum("bik,ikc->bic", inputs, self.own) + self.bias
+        own = torch.einsum("bik,ikc->bic", read, self.own) + self.bias
         if isinstance(graphs, CandidateGraphs):
             total = own[:, None] + graphs.read_edges(
                 torch.einsum("brsk,rskc->brsc", graphs.from_sources(sent), weights)
@@ -209,8 +211,20 @@ class GraphFilter(nn.Module):
         if self.activation != "linear":
             return None
         newest = self.layout.newest(inputs)
-        sent = self.layout.lags(inputs)[..., : self.sent_features].flatten(2)
-        return LinearParts(newest if self.residual else torch.zeros_like(newest), inputs, sent)
+        read = self.read(inputs)
+        sent = self.layout.lags(read)[..., : self.sent_features].flatten(2)
+        return LinearParts(newest if self.residual else torch.zeros_like(newest), read, sent)
+
+    def read(self, inputs: Inputs) -> Inputs:
+        """Return the inputs as the weights use them: relative to the level of a node, if it has one.
+
+        A filter that predicts the change from the last value does not use the level itself. Values then return to
+        their level, and the level is a random walk.
+        """
+        read = self.layout.relative(inputs)
+        if self.layout.level and self.residual:
+            read = torch.cat([read[..., :-1], torch.zeros_like(read[..., -1:])], -1)
+        return read
 
 
 def _moved(values: Tensor, jitter: float, generator: Generator) -> Tensor:
@@ -236,6 +250,7 @@ def _build(sizes: Sizes, options: Options, candidates: CandidateEdges | None, _o
         sent_features=sizes.num_features if sizes.window == 1 else None,
         candidates=candidates,
         known=sizes.known,
+        level=sizes.level,
     )
 
 

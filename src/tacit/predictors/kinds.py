@@ -24,7 +24,8 @@ from tacit.graph import CandidateEdges
 class Sizes:
     """The sizes of the data that a predictor is built for; pairs without time have a window of 1.
 
-    ``known``  columns of a node after its window, see :class:`~tacit.predictors.SeriesLayout`
+    ``known``, ``level``  columns of a node after its window, and whether the last one is its level; see
+                          :class:`~tacit.predictors.SeriesLayout`
     """
 
     num_nodes: int
@@ -32,6 +33,7 @@ class Sizes:
     num_features: int
     out_channels: int
     known: int = 0
+    level: bool = False
 
     @property
     def in_channels(self) -> int:

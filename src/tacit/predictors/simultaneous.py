@@ -34,9 +34,16 @@ class SimultaneousFilter(GraphFilter):
     edge_buffers = (*GraphFilter.edge_buffers, "within_allowed", "within_open")
 
     def __init__(
-        self, num_nodes: int, window: int, num_features: int, *, residual: bool = True, known: int = 0
+        self,
+        num_nodes: int,
+        window: int,
+        num_features: int,
+        *,
+        residual: bool = True,
+        known: int = 0,
+        level: bool = False,
     ) -> None:
-        super().__init__(num_nodes, window, num_features, residual=residual, known=known)
+        super().__init__(num_nodes, window, num_features, residual=residual, known=known, level=level)
         self.numbers_per_target = 1 + num_nodes
         self.within = nn.Parameter(torch.zeros(num_nodes, num_nodes))
         self.register_buffer("within_allowed", torch.zeros(num_nodes, num_nodes))

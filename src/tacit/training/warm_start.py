@@ -189,19 +189,20 @@ def _own_and_sent(
     """Return pairs with the inputs of the newest steps, the columns that a node uses itself, and those that it sends.
 
     Both are None if they are all columns. If edges may act within a step, the targets are appended as inputs, which a
-    node does not use of itself.
+    node does not use of itself. If nodes have levels, the targets are changes from the last value.
     """
     layout, observed = predictor.layout, torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
-    inputs = pairs.inputs[:, :, (layout.window - steps) * layout.num_features :]
+    inputs = predictor.read(pairs.inputs)[:, :, (layout.window - steps) * layout.num_features :]
     columns = torch.arange(inputs.shape[2], device=inputs.device)
     lags = columns[: steps * layout.num_features].view(steps, layout.num_features)
     sent = lags[:, : predictor.sent_features].flatten()
     parts = predictor.linear_parts(pairs.inputs, pairs.targets * observed)
     assert parts is not None  # the filter is linear
-    within = parts.sent[:, :, layout.window * predictor.sent_features :]
-    sent = torch.cat([sent, len(columns) + torch.arange(within.shape[2], device=inputs.device)])
+    more = parts.sent[:, :, layout.window * predictor.sent_features :]
+    sent = torch.cat([sent, len(columns) + torch.arange(more.shape[2], device=inputs.device)])
     known = None if pairs.observed is None else predictor.complete(observed)
-    made = Pairs(torch.cat([inputs, within], 2), pairs.targets, known)
+    targets = pairs.targets - parts.offset * layout.level
+    made = Pairs(torch.cat([inputs, more], 2), targets, known)
     return (made, None, None) if torch.equal(columns, sent) else (made, columns, sent)
 
 
@@ -241,7 +242,7 @@ def _high_and_low(scores: Float[Tensor, "row slot"], others: Bool[Tensor, "row s
 
 def _without_residual(own: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:
     """Return the weights of the own path: the newest value is added to the filter's output, so it is subtracted."""
-    if not predictor.residual:
+    if not predictor.residual or predictor.layout.level:
         return own
     layout, own = predictor.layout, own.clone()
     channels = torch.arange(layout.out_channels, device=own.device)

@@ -548,14 +548,14 @@ class BackgroundSearch:
             # a cycle is a line above the spectrum around it; a broad peak belongs to the dynamics
             level = _level_around(gains[number]) / math.log(2.0)
             above = gains[number].minimum(whole * -torch.expm1(-2 / rows * gains[number] / level))
-            place = int(above.argmax())
-            if float(above[place]) < least:
+            peak = int(above.argmax())
+            if float(above[peak]) < least:
                 results.append((0.0, None))
                 continue
             gain, term = self._refined(
-                float(frequency[place]), 1 / size, basis[number], left[number], root[number], searched
+                float(frequency[peak]), 1 / size, basis[number], left[number], root[number], searched
             )
-            gain = min(gain, whole * -math.expm1(-2 / rows * gain / float(level[place])))
+            gain = min(gain, whole * -math.expm1(-2 / rows * gain / float(level[peak])))
             results.append((gain, term and self._same_period(k, term)))
         return results
 
