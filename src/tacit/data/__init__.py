@@ -16,7 +16,7 @@ from tacit.data.known import (
     covariates_ahead,
     level_places,
     level_terms,
-    levels,
+    level_values,
     num_known,
     unknown_ahead,
 )
@@ -101,7 +101,7 @@ __all__ = [
     "leave_out",
     "level_places",
     "level_terms",
-    "levels",
+    "level_values",
     "levels_apart",
     "load_arrays",
     "load_beijing_air",

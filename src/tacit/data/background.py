@@ -1,4 +1,4 @@
-r"""The background: what a node does without the graph, beyond its own past, as columns that are always in.
+r"""The background: columns of a node that are always in, beside its own past: what moves it apart from the graph.
 
 $$y_{i,t} = \text{own past} + \sum_k \beta_{ik}\, b_{ik}(t) + \text{edges} + \text{noise}$$
 

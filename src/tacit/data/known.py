@@ -92,14 +92,14 @@ def level_terms(background: Background) -> list[int]:
     return [number for number, term in enumerate(background.terms) if isinstance(term, Level)]
 
 
-def levels(background: Background, values: Values) -> Float[np.ndarray, "row node level"]:
+def level_values(background: Background, values: Values) -> Float[np.ndarray, "row node level"]:
     """Return each level up to every row from scaled values, of the first variable; 0 before the first value.
 
     A level starts at the first value. A missing value is the previous value.
 
     >>> background = Background((Level(1.0),), np.array([[True], [False]]))
     >>> series = np.array([[np.nan, 1.0], [2.0, 1.0], [4.0, 1.0]])[..., None]
-    >>> levels(background, series)[..., 0].tolist()
+    >>> level_values(background, series)[..., 0].tolist()
     [[0.0, 0.0], [2.0, 0.0], [3.0, 0.0]]
     """
     terms = level_terms(background)
@@ -125,5 +125,5 @@ def known_columns(
     covariates = covariates_ahead(scaling, part, horizon)
     found = columns_at_targets(scaling, background, covariates, times)[horizon:].astype(np.float32)
     if places := level_places(scaling, background):
-        found[:, :, places] = levels(background, scaling.scaled(part, number))
+        found[:, :, places] = level_values(background, scaling.scaled(part, number))
     return found

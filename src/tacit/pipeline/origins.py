@@ -22,7 +22,7 @@ from tacit.data import (
     covariates_ahead,
     extended_times,
     level_places,
-    levels,
+    level_values,
     time_numbers,
     unknown_ahead,
 )
@@ -241,7 +241,7 @@ def _cut(preparation: SeriesPreparation, part: Series, rows: Rows, steps: int, n
         torch.from_numpy(history).float(),
         torch.from_numpy(covariates[ahead - horizon]).float(),
         torch.from_numpy(known[ahead]).float(),
-        torch.from_numpy(levels(background, scaling.scaled(part, number))[seen]).float(),
+        torch.from_numpy(level_values(background, scaling.scaled(part, number))[seen]).float(),
         time_numbers(times[ahead]),
         torch.full((len(rows),), number) if several else None,
         times[rows],
