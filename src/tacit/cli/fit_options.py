@@ -51,6 +51,7 @@ Calendar = Annotated[
 YFile = Annotated[Path | None, _text("FILE", "Table of the targets y, if DATA is a table of the inputs x.", DATA)]
 Decimal = Annotated[str | None, _text("MARK", "Decimal point of a text file: . (default) or ,", DATA)]
 Dayfirst = Annotated[bool, _flag("--dayfirst", "Read dates such as 03/04/2021 with the day first.", DATA)]
+Duplicates = Annotated[str | None, _text("HOW", "Rows with the same time: use the first, the last or the mean.", DATA)]
 Window = Annotated[int | None, _integer(1, "Number of past steps in the input.", DATA)]
 Horizon = Annotated[int | None, _integer(1, "Number of steps ahead to predict.", DATA)]
 

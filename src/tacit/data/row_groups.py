@@ -14,6 +14,7 @@ from tacit.data.time_column import TIME_NAMES
 
 RowNumbers = Int[np.ndarray, " row"]
 AUTUMN, SUNDAY, LATEST_HOUR = (3, 4, 10, 11), 6, 3  # months, weekday and hour in which clocks are set back
+REPEATED = "; or use --duplicates first, last or mean"
 FEW_TIMES = 0.75  # largest ratio of times to rows of a long table; two nodes with missing rows are close to it
 
 
@@ -51,15 +52,23 @@ class RowGroups:
         return cls(np.repeat(np.arange(count), lengths), names, (note,), counted=True)
 
     def require_ascending(
-        self, table: Table, time: str, times: Times, place_of_row: RowNumbers | None = None, nodes: tuple[str, ...] = ()
+        self,
+        table: Table,
+        time: str,
+        times: Times,
+        place_of_row: RowNumbers | None = None,
+        nodes: tuple[str, ...] = (),
+        *,
+        may_repeat: bool = False,
     ) -> None:
-        """Refuse times that repeat or decrease within the rows of one series (and of one node)."""
+        """Refuse times that decrease (or repeat, unless they may) within the rows of one series (and of one node)."""
         places = np.zeros(len(times), dtype=np.int64) if place_of_row is None else place_of_row
         key = self.series_of_row * max(1, len(nodes)) + places
         order = np.argsort(key, kind="stable")
         together = np.diff(key[order]) == 0
         later, earlier = order[1:][together], order[:-1][together]
-        bad = np.flatnonzero(times[later] <= times[earlier])
+        repeats = times[later] == times[earlier]
+        bad = np.flatnonzero((times[later] < times[earlier]) | (repeats & (not may_repeat)))
         if not len(bad):
             return
         first = bad[later[bad].argmin()]
@@ -70,14 +79,17 @@ class RowGroups:
             what = f"in row {row + 1} comes before that of row {before + 1}{whose}"
             remedy = f"sort the rows{' of each series' if self.names else ''} by time"
         else:
-            what = f"comes twice{whose}, in rows {before + 1} and {row + 1}"
+            more = f" ({repeats.sum():,} such rows)" if repeats.sum() > 1 else ""
+            what = f"comes twice{whose}, in rows {before + 1} and {row + 1}{more}"
             same = table.frame.iloc[row].equals(table.frame.iloc[before])
             remedy = "remove one of these equal rows" if same else "correct one of the times"
         if not self.names:
             remedy += ", or set series to the column that separates several series"
             remedy += "" if nodes else ", or node to that of several nodes"
+        remedy += REPEATED if times[row] == times[before] else ""
         if clock_set_back(times[before], times[row]):
             remedy = "clocks were set back: write times in UTC, or with an offset as in 2026-10-25T02:00+01:00"
+            remedy += REPEATED if times[row] == times[before] else ""
         raise table.refuse(f"column '{time}' must have ascending times, but {times[row]} {what}; {remedy}")
 
 

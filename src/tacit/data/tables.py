@@ -12,6 +12,7 @@ from pathlib import Path
 from tacit.data.calendar_features import with_calendar
 from tacit.data.cells import Table, open_table
 from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
+from tacit.data.duplicates import Duplicates
 from tacit.data.layouts import read_long, read_wide
 from tacit.data.left_out import INDEX, leave_out
 from tacit.data.levels import Levels
@@ -46,6 +47,7 @@ def read_series(
     where: str | None = None,
     calendar: Sequence[str] = (),
     levels: Levels | None = None,
+    duplicates: Duplicates | None = None,
     piece: bool = False,
 ) -> Series:
     """Read a table as a series, or as several over the same nodes.
@@ -74,6 +76,9 @@ def read_series(
     and cosines of the date to the covariates (:func:`calendar_features`). A categorical covariate becomes indicators of
     its ``levels``, which default to those of the table.
 
+    ``duplicates`` says which row is used if times repeat (in a long table: those of a node): the first, the last or the
+    mean. Without it, times that repeat are refused.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "levels.csv"
@@ -83,7 +88,7 @@ def read_series(
     (('upstream', 'downstream'), [0, 1, 2, 3], [3.0, nan, nan, 4.0])
     """
     roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, asked)
-    roles = replace(roles, where=where, calendar=calendar, levels=levels or {})
+    roles = replace(roles, where=where, calendar=calendar, levels=levels or {}, duplicates=duplicates)
     return series_of(path if isinstance(path, Table) else open_table(path, decimal), roles, piece=piece)
 
 
