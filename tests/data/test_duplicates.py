@@ -66,7 +66,7 @@ def test_refusals(tmp_path, unchecked):
         read_series(path)
     rows = [(t, t * t % 7 + 0.5, t % 3 + 0.25) for t in (0, 0, 1, 1, 1, 2, 2, *range(3, 20))]
     many = write(tmp_path, pd.DataFrame(rows, columns=["time", "a", "b"]).to_csv(index=False))
-    with pytest.raises(InputError, match=r"but 0 comes twice, in rows 1 and 2 \(4 such rows\); correct"):
+    with pytest.raises(InputError, match=r"but 0 comes twice, in rows 1 and 2 \(4 such rows\); remove one"):
         read_series(many)
     with pytest.raises(InputError, match="duplicates must be one of first, last, mean, got 'sum'; pick one"):
         read_series(path, duplicates="sum")

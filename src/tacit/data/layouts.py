@@ -10,7 +10,8 @@ from tacit.data.cells import Table, TimeCells
 from tacit.data.columns import Columns
 from tacit.data.duplicates import merged, merged_note
 from tacit.data.grid import Grid
-from tacit.data.row_groups import RowGroups, require_not_long
+from tacit.data.recognition import require_not_long
+from tacit.data.row_groups import RowGroups
 from tacit.data.selection import chosen, matching, not_there
 from tacit.data.series import Series, Times, Values
 from tacit.data.shared_columns import SharedColumns
@@ -30,7 +31,7 @@ def read_wide(
         groups = RowGroups.named(table, roles.series)
     else:
         if roles.layout == "auto":
-            require_not_long(table, time, cells.times, others)
+            require_not_long(table, roles, time, cells.times, others)
         groups = RowGroups.recognised(table, time, cells.times)
     groups.require_ascending(table, time or "", cells.times, may_repeat=roles.duplicates is not None)
     numbers = table.numbers_at_once(columns)

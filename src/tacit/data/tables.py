@@ -8,6 +8,7 @@ by a column of names; in a wide table it is enough that time starts again. Files
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tacit.data.calendar_features import with_calendar
 from tacit.data.cells import Table, open_table
@@ -16,6 +17,7 @@ from tacit.data.duplicates import Duplicates
 from tacit.data.layouts import read_long, read_wide
 from tacit.data.left_out import INDEX, leave_out
 from tacit.data.levels import Levels
+from tacit.data.recognition import called_nodes, identifiers, recognise
 from tacit.data.selection import matching, not_there
 from tacit.data.series import Series
 from tacit.data.time_column import find_time, is_unnamed
@@ -99,12 +101,21 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
     table, unknown, dropped = roles.without_dropped(table)
     free = [column for column in table.columns if column not in (roles.series, *roles.covariates, *dropped)]
     called = [column for column in free if column.lower() in NODE_NAMES and column != roles.time]
+    noted: tuple[str, ...] = ()
+    selected_by: dict[str, Any] = {}
+    if roles.layout == "auto" and roles.node is None and not roles.values:
+        called = called if piece else called_nodes(table, roles, free, called)
+        if not called:
+            roles, noted, selected_by = recognise(table, roles, free)
+            free = [column for column in free if column != roles.series]
     long = roles.layout == "long" or (roles.layout == "auto" and bool(roles.node or roles.values or called))
     taken = (*called, roles.node, *roles.values)
     time = find_time(table, roles.time, [column for column in free if column not in taken], long=long)
     unnamed = [column for column in free if is_unnamed(column) and column not in (time.name, roles.node)]
     left = {column: INDEX for column in unnamed if table.is_whole(column)}
     left |= {column: FOLDERS for column in table.keys if column in free and not roles.uses(column, (time.name, *taken))}
+    own = [column for column in free if column not in (time.name, *taken, *roles.asked) and not roles.uses(column)]
+    left |= identifiers(table, own)
     if time.name is not None and table.unordered:
         table = table.in_order(table.times(time.name, roles.dayfirst).times)
     roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
@@ -133,8 +144,8 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
         found,
         where=condition and condition.renamed(names),
         unused=(*found.unused, *absent),
-        notes=table.notes + time.notes + selected + found.notes,
-        settled={**time.settled, **found.settled},
+        notes=table.notes + noted + time.notes + selected + found.notes,
+        settled={**time.settled, **selected_by, **found.settled},
     )
     try:
         made = replace(leave_out(found, left, roles.asked, piece=piece), piece=piece)
