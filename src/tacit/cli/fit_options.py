@@ -32,6 +32,10 @@ DataFiles = Annotated[
     ),
 ]
 
+TableFiles = Annotated[
+    list[str],
+    typer.Argument(metavar="TABLE", help="Table of series, as for tacit fit: files, a folder, or beijing-air."),
+]
 Series = Annotated[str | None, _text("NAME", "Column with the name of the series of each row.", DATA)]
 Columns = Annotated[
     list[str] | None,
