@@ -13,7 +13,7 @@ from tacit.data.formats import TABLE_ENDINGS, frame_of_arrow, is_arrow, is_parqu
 from tacit.data.frames import read_frame
 from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
 from tacit.data.left_out import leave_out
-from tacit.data.look import Finding, FindingKind, look
+from tacit.data.look import Finding, FindingKind, look_at
 from tacit.data.pair_covariates import covariate_table, with_covariates
 from tacit.data.pair_tables import holds_pairs, read_pairs_table
 from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
@@ -93,7 +93,7 @@ __all__ = [
     "levels_apart",
     "load_arrays",
     "load_beijing_air",
-    "look",
+    "look_at",
     "open_table",
     "pairs_from_arrays",
     "read_aqi36",

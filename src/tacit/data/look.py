@@ -58,14 +58,14 @@ class Finding:
     numbers: Mapping[str, float] = field(default_factory=dict)
 
 
-def look(series: Series) -> list[Finding]:
+def look_at(series: Series) -> list[Finding]:
     """Return the findings of a table, in the order of the kinds; rows that a condition leaves out are not looked at.
 
     >>> rng = np.random.default_rng(0)
     >>> values = rng.normal(size=(300, 3, 1)) + 5
     >>> values[200:, 0] *= 1000
     >>> values[50, 1] = 99
-    >>> [(found.kind, found.nodes, found.rows) for found in look(Series(values, ("a", "b", "c")))]
+    >>> [(found.kind, found.nodes, found.rows) for found in look_at(Series(values, ("a", "b", "c")))]
     [('unit', ('a',), (200,)), ('spikes', ('b',), (50,))]
     """
     count = series.num_nodes * len(series.channels)

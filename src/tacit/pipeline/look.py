@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tacit.config import DataOptions
-from tacit.data import Finding, Series, look
+from tacit.data import Finding, Series, look_at
 from tacit.errors import InputError
 from tacit.pipeline.sources import Source, read_sources
 
@@ -21,7 +21,7 @@ def check_table(sources: Sequence[str], options: DataOptions) -> tuple[dict[str,
     series = source.content
     if not isinstance(series, Series):
         raise InputError(f"{source.name}: a check requires time series, got pairs (x, y); pass a table with times")
-    found = look(series)  # cycles, trends and shifts that the evidence finds are added here
+    found = look_at(series)  # cycles, trends and shifts that the evidence finds are added here
     times = series.row_times
     checked = {
         "data": source.name,
@@ -51,7 +51,7 @@ def check_table(sources: Sequence[str], options: DataOptions) -> tuple[dict[str,
 def looked_at(source: Source) -> list[str]:
     """Return the sentences on a table of series for a fit; none for pairs."""
     series = source.content
-    return sentences(look(series), series) if isinstance(series, Series) else []
+    return sentences(look_at(series), series) if isinstance(series, Series) else []
 
 
 def sentences(found: Sequence[Finding], series: Series) -> list[str]:
