@@ -138,7 +138,9 @@ def test_accidents_stay_errors(tmp_path):
         with pytest.raises(InputError, match=message) as refusal:
             read_series(write(tmp_path, text))
         assert "\n" not in str(refusal.value)
-    with pytest.raises(InputError, match=r"0 comes twice in series 'x', in rows 1 and 3; correct one of the times$"):
+    with pytest.raises(
+        InputError, match=r"0 comes twice in series 'x', in rows 1 and 3; correct one of the times; or use --dup"
+    ):
         read_series(write(tmp_path, "time,s,a\n0,x,1\n0,y,2\n0,x,3\n"), series="s")
     with pytest.raises(InputError, match="series names the column 'q', which does not exist"):
         read_series(write(tmp_path, "time,s,a\n0,x,1\n1,x,2\n"), series="q")

@@ -53,6 +53,7 @@ def tacit(
 
 app.command(cls=GroupedCommand, short_help="Learn the synthetic system of the paper.")(paper.demo)
 app.command(cls=GroupedCommand, short_help="Learn the graph behind your data.")(runs.fit)
+app.command(cls=GroupedCommand, short_help="Look at a table before a fit.")(runs.check)
 app.command(cls=GroupedCommand, short_help="Forecast with a finished run.")(runs.predict)
 app.command(cls=GroupedCommand, short_help="Score and test a finished run.")(runs.evaluate)
 app.command(cls=GroupedCommand, short_help="Draw one plot of a finished run.")(finished.plot)

@@ -74,6 +74,20 @@ def print_lines(console: Any, lines: list[str]) -> None:
         console.print(f"- {line}", soft_wrap=True, markup=False, highlight=False)
 
 
+def print_check(checked: dict[str, Any], lines: list[str]) -> None:
+    """Print the size of a table and its findings."""
+    nodes, rows, variables = len(checked["nodes"]), f"{checked['rows']:,} rows", len(checked["variables"])
+    where = (
+        f"in {checked['series']} series" if checked["series"] > 1 else f"from {checked['first']} to {checked['last']}"
+    )
+    parts = [f"{nodes} node{'s' * (nodes > 1)}", f"{rows} {where}"]
+    parts += [f"{variables} variables"] if variables > 1 else []
+    parts += [f"{100 * checked['missing']:.2g}% missing"] if checked["missing"] else []
+    print(one_line(f"{checked['data']}: {', '.join(parts)}"))
+    for line in lines or ["nothing was found that may mislead a fit"]:
+        print(f"- {one_line(line)}")
+
+
 def print_fit(job: "FitJob", seconds: float) -> None:
     """Print the answer, the edges, the scores, the findings, the chosen options and the time of each stage."""
     from rich.console import Console

@@ -32,6 +32,10 @@ DataFiles = Annotated[
     ),
 ]
 
+TableFiles = Annotated[
+    list[str],
+    typer.Argument(metavar="TABLE", help="Table of series, as for tacit fit: files, a folder, or beijing-air."),
+]
 Series = Annotated[str | None, _text("NAME", "Column with the name of the series of each row.", DATA)]
 Columns = Annotated[
     list[str] | None,
@@ -59,6 +63,7 @@ Background = Annotated[
 YFile = Annotated[Path | None, _text("FILE", "Table of the targets y, if DATA is a table of the inputs x.", DATA)]
 Decimal = Annotated[str | None, _text("MARK", "Decimal point of a text file: . (default) or ,", DATA)]
 Dayfirst = Annotated[bool, _flag("--dayfirst", "Read dates such as 03/04/2021 with the day first.", DATA)]
+Duplicates = Annotated[str | None, _text("HOW", "Rows with the same time: use the first, the last or the mean.", DATA)]
 Window = Annotated[int | None, _integer(1, "Number of past steps in the input.", DATA)]
 Horizon = Annotated[int | None, _integer(1, "Number of steps ahead to predict.", DATA)]
 

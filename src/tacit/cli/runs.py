@@ -1,4 +1,4 @@
-"""``tacit fit``, ``tacit predict`` and ``tacit evaluate``."""
+"""``tacit fit``, ``tacit check``, ``tacit predict`` and ``tacit evaluate``."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli import fit_options as given
-from tacit.cli.answers import LEGEND, print_fit, print_group_scores, print_lines, print_notes, score_table
+from tacit.cli.answers import LEGEND, print_check, print_fit, print_group_scores, print_lines, print_notes, score_table
 from tacit.cli.launch import Launch
 from tacit.cli.options import (
     MOST_DIGITS,
@@ -66,6 +66,7 @@ def fit(
     y_file: given.YFile = None,
     decimal: given.Decimal = None,
     dayfirst: given.Dayfirst = False,
+    duplicates: given.Duplicates = None,
     window: given.Window = None,
     horizon: given.Horizon = None,
     edges: given.KnownEdges = None,
@@ -123,14 +124,8 @@ def fit(
         options = {  # key in the config, and value; None or False: not given
             "--window": (("data", "window"), window),
             "--horizon": (("data", "horizon"), horizon),
-            "--series": (("data", "series"), series),
-            "--where": (("data", "where"), where),
-            "--calendar": (("data", "calendar"), calendar and [part.strip() for part in calendar.split(",")]),
+            **_reading(series, columns, drop, where, calendar, decimal, duplicates, dayfirst=dayfirst),
             "--background": (("data", "background"), background),
-            "--columns": (("data", "columns"), _names(columns)),
-            "--drop": (("data", "drop"), _names(drop)),
-            "--decimal": (("data", "decimal"), decimal),
-            "--dayfirst": (("data", "dayfirst"), dayfirst),
             "--y-file": (("data", "y_file"), None if y_file is None else str(y_file)),
             "--edges": (("graph", "edges"), None if edges is None else str(edges)),
             "--symmetric": (("graph", "symmetric"), symmetric),
@@ -153,14 +148,13 @@ def fit(
         elif not data:
             raise InputError("DATA must be a table, an .npz file, a folder or beijing-air; see 'tacit fit --help'")
         else:
-            choices = FitConfig() if config is None else load_config(config, FitConfig())
             settings = _settings(set_ or [])
             settings |= {place: value for place, value in options.values() if not _left_out(value)}
             if quick or thorough:
                 settings |= {("assessment", "enabled"): thorough, ("assessment", "thorough"): thorough}
             job = run_fit(
                 data,
-                override(choices, _by_section(settings)),
+                override(FitConfig() if config is None else load_config(config, FitConfig()), _by_section(settings)),
                 out or next_free(Path("runs"), Path(data[0]).resolve().name.split(".")[0] or "fit"),
                 seed=seed,
                 device=find_device(device),
@@ -179,6 +173,41 @@ def fit(
     else:
         print_fit(job, display.seconds)
     require_complete(job.complete, job.directory, f"; resume with {resuming(job.directory)}")
+
+
+def check(
+    data: given.TableFiles,
+    series: given.Series = None,
+    columns: given.Columns = None,
+    drop: given.Drop = None,
+    where: given.Where = None,
+    calendar: given.Calendar = None,
+    decimal: given.Decimal = None,
+    dayfirst: given.Dayfirst = False,
+    duplicates: given.Duplicates = None,
+    config: given.Config = None,
+    set_: given.Settings = None,
+    quiet: NoNotes = False,
+    as_json: Json = False,
+) -> None:
+    """Read a table as tacit fit does, and list what may mislead a fit: jumps, spikes, copies, stuck sensors."""
+    with Display(quiet=quiet or as_json) as display:
+        display.stage("starting")
+        from tacit.config import FitConfig, load_config, override
+        from tacit.pipeline import check_table
+
+        options = _reading(series, columns, drop, where, calendar, decimal, duplicates, dayfirst=dayfirst)
+        settings = _settings(set_ or [])
+        settings |= {place: value for place, value in options.values() if not _left_out(value)}
+        choices = FitConfig() if config is None else load_config(config, FitConfig())
+        display.stage("reading")
+        checked, lines = check_table(data, override(choices, _by_section(settings)).data)
+    if as_json:
+        print(json.dumps(checked, indent=2))
+        return
+    if not quiet:
+        print_notes(checked["notes"])
+    print_check(checked, lines)
 
 
 def predict(
@@ -286,6 +315,30 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _reading(
+    series: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
+    where: str | None,
+    calendar: str | None,
+    decimal: str | None,
+    duplicates: str | None,
+    *,
+    dayfirst: bool,
+) -> dict[str, tuple[tuple[str, str], Any]]:
+    """Return the options of reading a table: the key in the config and the value of each."""
+    return {
+        "--series": (("data", "series"), series),
+        "--where": (("data", "where"), where),
+        "--calendar": (("data", "calendar"), calendar and [part.strip() for part in calendar.split(",")]),
+        "--columns": (("data", "columns"), _names(columns)),
+        "--drop": (("data", "drop"), _names(drop)),
+        "--decimal": (("data", "decimal"), decimal),
+        "--dayfirst": (("data", "dayfirst"), dayfirst),
+        "--duplicates": (("data", "duplicates"), duplicates),
+    }
 
 
 def _names(texts: list[str] | None) -> tuple[str, ...] | None:

@@ -89,6 +89,7 @@ TABLE_KEYS = (
     "levels",
     "series",
     "dayfirst",
+    "duplicates",
     *SELECTION_KEYS,
     "y_file",
 )
@@ -108,6 +109,9 @@ class DataOptions(Closed):
         None, description="name of the time column; found when left out; false: each row is a step"
     )
     dayfirst: bool | None = Field(None, description="03/04/2021 is the 3rd of April; found when only one reading fits")
+    duplicates: Literal["first", "last", "mean"] | None = Field(
+        None, description="rows with the same time: use the first, the last or the mean; refused when left out"
+    )
     series: str | None = Field(None, description="name of the column with the series of each row")
     node: str | None = Field(None, description="name of the column of node names, in a long table")
     value: str | tuple[str, ...] | None = Field(

@@ -22,6 +22,7 @@ from tacit.data.known import (
 )
 from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
 from tacit.data.left_out import leave_out
+from tacit.data.look import Finding, FindingKind, look_at
 from tacit.data.pair_covariates import covariate_table, with_covariates
 from tacit.data.pair_tables import holds_pairs, read_pairs_table
 from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
@@ -61,6 +62,8 @@ __all__ = [
     "ChannelUnits",
     "Condition",
     "Deviations",
+    "Finding",
+    "FindingKind",
     "Level",
     "NamedPairs",
     "NewPairs",
@@ -105,6 +108,7 @@ __all__ = [
     "levels_apart",
     "load_arrays",
     "load_beijing_air",
+    "look_at",
     "num_known",
     "open_table",
     "pairs_from_arrays",

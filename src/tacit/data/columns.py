@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from tacit.data.cells import Table
 from tacit.data.conditions import Condition
+from tacit.data.duplicates import Duplicates
 from tacit.data.levels import Levels
 from tacit.data.seasons import require_names
 from tacit.data.selection import is_pattern, matching
@@ -36,11 +37,16 @@ class Columns:
     calendar: Sequence[str] = ()
     levels: Levels = field(default_factory=dict)
     labels: Sequence[str] = ()  # columns that the condition names
+    duplicates: Duplicates | None = None  # rows with the same time; None: refused
 
     def __post_init__(self) -> None:
         require(
             self.layout in get_args(Layout),
             f"layout must be one of {', '.join(get_args(Layout))}, got {self.layout!r}; pick one",
+        )
+        require(
+            self.duplicates in (None, *get_args(Duplicates)),
+            f"duplicates must be one of {', '.join(get_args(Duplicates))}, got {self.duplicates!r}; pick one",
         )
         for name in ("covariates", "columns", "drop"):
             names = getattr(self, name)

@@ -11,9 +11,10 @@ from tacit.data.columns import NODE_NAMES, Columns
 from tacit.data.conditions import Condition
 from tacit.data.formats import cells_of_arrow, is_arrow
 from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
+from tacit.data.recognition import recognise
 from tacit.data.series import Series
 from tacit.data.tables import series_of
-from tacit.data.time_column import TIME_NAMES
+from tacit.data.time_column import TIME_NAMES, unit_time
 from tacit.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -88,7 +89,12 @@ def _with_index(frame: Any, roles: Columns, decimal: str) -> tuple[Table, Column
         dates = isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex)
         called = time is not None or any(name.lower() in TIME_NAMES for name in names)
         counted = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None
-        called = called or (counted and any(Table(WHAT, names, plain).is_dates(name) for name in names))
+        if counted and not called:  # the index may only count the rows
+            rows = Table(WHAT, names, plain, decimal)
+            named = roles.layout == "long" or roles.node is not None
+            called = any(rows.is_dates(name) for name in names) or (named and unit_time(rows, names) is not None)
+            free = [name for name in names if not roles.uses(name) and name not in roles.drop]
+            called = called or (roles.layout == "auto" and not named and recognise(rows, roles, free)[0] is not roles)
         if time is not False and (frame.index.name is not None or dates or not called):
             label = "time" if frame.index.name is None else str(frame.index.name)
             index = {label: frame.index}

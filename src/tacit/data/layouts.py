@@ -8,8 +8,10 @@ from jaxtyping import Int
 
 from tacit.data.cells import Table, TimeCells
 from tacit.data.columns import Columns
+from tacit.data.duplicates import merged, merged_note
 from tacit.data.grid import Grid
-from tacit.data.row_groups import RowGroups, require_not_long
+from tacit.data.recognition import require_not_long
+from tacit.data.row_groups import RowGroups
 from tacit.data.selection import chosen, matching, not_there
 from tacit.data.series import Series, Times, Values
 from tacit.data.shared_columns import SharedColumns
@@ -29,9 +31,9 @@ def read_wide(
         groups = RowGroups.named(table, roles.series)
     else:
         if roles.layout == "auto":
-            require_not_long(table, time, cells.times, others)
+            require_not_long(table, roles, time, cells.times, others)
         groups = RowGroups.recognised(table, time, cells.times)
-    groups.require_ascending(table, time or "", cells.times)
+    groups.require_ascending(table, time or "", cells.times, may_repeat=roles.duplicates is not None)
     numbers = table.numbers_at_once(columns)
     columns = columns if numbers is not None else _numeric(table, columns, left, roles.asked, sep)
     if not columns:
@@ -45,8 +47,13 @@ def read_wide(
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     rows = np.argsort(groups.series_of_row, kind="stable")
     values = values[rows] if (np.diff(rows) != 1).any() else values  # no copy if the rows are in order
-    made = _Steps(values, nodes, channels, cells.times[rows], groups.series_of_row[rows], groups.names, groups.counted)
-    notes = cells.notes + groups.notes
+    times, series, notes = cells.times[rows], groups.series_of_row[rows], cells.notes + groups.notes
+    if roles.duplicates is not None:
+        moments, moment = np.unique(times, return_inverse=True)
+        values, kept = merged(values, series * len(moments) + moment, roles.duplicates)
+        notes += merged_note(len(rows), len(kept), roles.duplicates, "a time")
+        rows, times, series = rows[kept], times[kept], series[kept]
+    made = _Steps(values, nodes, channels, times, series, groups.names, groups.counted)
     found = made.on_grid(table, notes, known.rows(rows))
     return replace(found, settled=_settled(cells))
 
@@ -82,16 +89,20 @@ def read_long(
     cells = table.times(time, roles.dayfirst)
     times, groups = cells.times, RowGroups.named(table, roles.series)
     place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
-    groups.require_ascending(table, time, times, place_of_row, tuple(nodes))
+    groups.require_ascending(table, time, times, place_of_row, tuple(nodes), may_repeat=roles.duplicates is not None)
     moments, moment_of_row = np.unique(times, return_inverse=True)
     steps, step_of_row = np.unique(groups.series_of_row * len(moments) + moment_of_row, return_inverse=True)
     step_times = moments[steps % len(moments)]
     remedy = "correct it, or list the columns to use in value"
     numbers = np.full((len(steps), len(nodes), len(values)), np.nan)
-    numbers[step_of_row, place_of_row] = np.stack([table.numbers(column, remedy) for column in values], axis=-1)
+    cell_values, kept, notes = table.many_numbers(values, remedy), np.arange(len(times)), cells.notes
+    if roles.duplicates is not None:
+        cell_values, kept = merged(cell_values, step_of_row * len(nodes) + place_of_row, roles.duplicates)
+        notes += merged_note(len(times), len(kept), roles.duplicates, "the time of a node")
+    numbers[step_of_row[kept], place_of_row[kept]] = cell_values
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     made = _Steps(numbers, tuple(nodes), tuple(values), step_times, steps // len(moments), groups.names)
-    found = made.on_grid(table, cells.notes, known.per_step(table, step_times, step_of_row))
+    found = made.on_grid(table, notes, known.per_step(table, step_times, step_of_row))
     return replace(found, settled=_settled(cells), unused=unused)
 
 

@@ -1,7 +1,5 @@
 """The series of each row of a table, given by a column of names or by times that start again."""
 
-import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +8,10 @@ from jaxtyping import Int
 from tacit.data.calendar_features import calendar_number
 from tacit.data.cells import Table
 from tacit.data.series import Times
-from tacit.data.time_column import TIME_NAMES
 
 RowNumbers = Int[np.ndarray, " row"]
 AUTUMN, SUNDAY, LATEST_HOUR = (3, 4, 10, 11), 6, 3  # months, weekday and hour in which clocks are set back
-FEW_TIMES = 0.75  # largest ratio of times to rows of a long table; two nodes with missing rows are close to it
+REPEATED = "; or use --duplicates first, last or mean"
 
 
 @dataclass(frozen=True)
@@ -51,15 +48,23 @@ class RowGroups:
         return cls(np.repeat(np.arange(count), lengths), names, (note,), counted=True)
 
     def require_ascending(
-        self, table: Table, time: str, times: Times, place_of_row: RowNumbers | None = None, nodes: tuple[str, ...] = ()
+        self,
+        table: Table,
+        time: str,
+        times: Times,
+        place_of_row: RowNumbers | None = None,
+        nodes: tuple[str, ...] = (),
+        *,
+        may_repeat: bool = False,
     ) -> None:
-        """Refuse times that repeat or decrease within the rows of one series (and of one node)."""
+        """Refuse times that decrease (or repeat, unless they may) within the rows of one series (and of one node)."""
         places = np.zeros(len(times), dtype=np.int64) if place_of_row is None else place_of_row
         key = self.series_of_row * max(1, len(nodes)) + places
         order = np.argsort(key, kind="stable")
         together = np.diff(key[order]) == 0
         later, earlier = order[1:][together], order[:-1][together]
-        bad = np.flatnonzero(times[later] <= times[earlier])
+        repeats = times[later] == times[earlier]
+        bad = np.flatnonzero((times[later] < times[earlier]) | (repeats & (not may_repeat)))
         if not len(bad):
             return
         first = bad[later[bad].argmin()]
@@ -70,58 +75,18 @@ class RowGroups:
             what = f"in row {row + 1} comes before that of row {before + 1}{whose}"
             remedy = f"sort the rows{' of each series' if self.names else ''} by time"
         else:
-            what = f"comes twice{whose}, in rows {before + 1} and {row + 1}"
+            more = f" ({repeats.sum():,} such rows)" if repeats.sum() > 1 else ""
+            what = f"comes twice{whose}, in rows {before + 1} and {row + 1}{more}"
             same = table.frame.iloc[row].equals(table.frame.iloc[before])
             remedy = "remove one of these equal rows" if same else "correct one of the times"
         if not self.names:
             remedy += ", or set series to the column that separates several series"
             remedy += "" if nodes else ", or node to that of several nodes"
+        remedy += REPEATED if times[row] == times[before] else ""
         if clock_set_back(times[before], times[row]):
             remedy = "clocks were set back: write times in UTC, or with an offset as in 2026-10-25T02:00+01:00"
+            remedy += REPEATED if times[row] == times[before] else ""
         raise table.refuse(f"column '{time}' must have ascending times, but {times[row]} {what}; {remedy}")
-
-
-def require_not_long(table: Table, time: str, times: Times, columns: Sequence[str]) -> None:
-    """Refuse a long table: one whose times repeat and in which one of ``columns`` distinguishes the rows of a time.
-
-    In a table whose time starts again, only a column that names each run is considered.
-    """
-    import pandas as pd
-
-    steps = np.diff(times)
-    if not len(steps) or (steps > steps[:1] - steps[:1]).all():
-        return
-    lengths = restarts(times)
-    run_of_row = np.repeat(np.arange(len(lengths)), lengths)
-    moments, found = np.unique(times, return_inverse=True)[1], []
-    if moments.max() + 1 > FEW_TIMES * len(times):
-        return
-    for column in columns:
-        if column.lower() in TIME_NAMES:
-            raise table.refuse(
-                f"times must be in one column, got '{time}' with several rows per time and '{column}'; join the two "
-                "into one column, or set time to another"
-            )
-        cells = table.cells(column)
-        if cells.isna().any():
-            continue
-        label = pd.factorize(cells.astype("str"))[0]
-        distinct = int(label.max()) + 1
-        if lengths:  # a name for each run, and another for the next
-            apart = distinct == len(lengths) == len(np.unique(run_of_row * distinct + label))
-        else:
-            apart = 1 < distinct <= len(label) / 2 and len(np.unique(moments * distinct + label)) == len(label)
-        if apart and (table.is_text(column) or table.is_whole(column)):
-            found.append((not table.is_text(column), distinct, column))
-    if found:
-        column = min(found)[2]
-        node, series = shlex.quote(f"data.node={column}"), shlex.quote(column)
-        others = f", or --series {series} if each '{column}' is a separate series"
-        others += f", or --drop {series} to ignore it" if lengths else ""
-        raise table.refuse(
-            f"looks like a long table with a row per '{time}' and '{column}'; use --set {node}"
-            f"{others if len(columns) > 2 else ''}"  # with one column of values it would be the only node
-        )
 
 
 def clock_set_back(before: np.generic, time: np.generic) -> bool:

@@ -8,13 +8,16 @@ by a column of names; in a wide table it is enough that time starts again. Files
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tacit.data.calendar_features import with_calendar
 from tacit.data.cells import Table, open_table
 from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
+from tacit.data.duplicates import Duplicates
 from tacit.data.layouts import read_long, read_wide
 from tacit.data.left_out import INDEX, leave_out
 from tacit.data.levels import Levels
+from tacit.data.recognition import called_nodes, identifiers, recognise
 from tacit.data.selection import matching, not_there
 from tacit.data.series import Series
 from tacit.data.time_column import find_time, is_unnamed
@@ -46,6 +49,7 @@ def read_series(
     where: str | None = None,
     calendar: Sequence[str] = (),
     levels: Levels | None = None,
+    duplicates: Duplicates | None = None,
     piece: bool = False,
 ) -> Series:
     """Read a table as a series, or as several over the same nodes.
@@ -74,6 +78,9 @@ def read_series(
     and cosines of the date to the covariates (:func:`calendar_features`). A categorical covariate becomes indicators of
     its ``levels``, which default to those of the table.
 
+    ``duplicates`` says which row is used if times repeat (in a long table: those of a node): the first, the last or the
+    mean. Without it, times that repeat are refused.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "levels.csv"
@@ -83,7 +90,7 @@ def read_series(
     (('upstream', 'downstream'), [0, 1, 2, 3], [3.0, nan, nan, 4.0])
     """
     roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, asked)
-    roles = replace(roles, where=where, calendar=calendar, levels=levels or {})
+    roles = replace(roles, where=where, calendar=calendar, levels=levels or {}, duplicates=duplicates)
     return series_of(path if isinstance(path, Table) else open_table(path, decimal), roles, piece=piece)
 
 
@@ -94,12 +101,21 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
     table, unknown, dropped = roles.without_dropped(table)
     free = [column for column in table.columns if column not in (roles.series, *roles.covariates, *dropped)]
     called = [column for column in free if column.lower() in NODE_NAMES and column != roles.time]
+    noted: tuple[str, ...] = ()
+    selected_by: dict[str, Any] = {}
+    if roles.layout == "auto" and roles.node is None and not roles.values:
+        called = called if piece else called_nodes(table, roles, free, called)
+        if not called:
+            roles, noted, selected_by = recognise(table, roles, free)
+            free = [column for column in free if column != roles.series]
     long = roles.layout == "long" or (roles.layout == "auto" and bool(roles.node or roles.values or called))
     taken = (*called, roles.node, *roles.values)
     time = find_time(table, roles.time, [column for column in free if column not in taken], long=long)
     unnamed = [column for column in free if is_unnamed(column) and column not in (time.name, roles.node)]
     left = {column: INDEX for column in unnamed if table.is_whole(column)}
     left |= {column: FOLDERS for column in table.keys if column in free and not roles.uses(column, (time.name, *taken))}
+    own = [column for column in free if column not in (time.name, *taken, *roles.asked) and not roles.uses(column)]
+    left |= identifiers(table, own)
     if time.name is not None and table.unordered:
         table = table.in_order(table.times(time.name, roles.dayfirst).times)
     roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
@@ -128,8 +144,8 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
         found,
         where=condition and condition.renamed(names),
         unused=(*found.unused, *absent),
-        notes=table.notes + time.notes + selected + found.notes,
-        settled={**time.settled, **found.settled},
+        notes=table.notes + noted + time.notes + selected + found.notes,
+        settled={**time.settled, **selected_by, **found.settled},
     )
     try:
         made = replace(leave_out(found, left, roles.asked, piece=piece), piece=piece)

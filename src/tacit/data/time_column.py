@@ -10,6 +10,11 @@ import numpy as np
 from tacit.data.cells import Table
 
 TIME_NAMES = ("time", "times", "date", "datetime", "timestamp")
+UNIT_NAMES = (
+    "second", "minute", "hour", "day", "week", "month", "quarter", "year", "step", "tick", "round", "wave", "visit",
+    "timepoint", "time_point", "t",
+)  # fmt: skip
+INDEX_NAMES = ("id", "index", "idx", "row", "row_id", "rowid", "row_nr", "row_number", "rownumber", "nr")
 ROWS = "no column of times was found: each row counts as one step; set time to the column of times if there is one"
 
 
@@ -36,8 +41,8 @@ def find_time(
 ) -> TimeColumn:
     """Return the column of times among ``columns``: the named one, one with such a name, dates, an index, the first.
 
-    The first column is used if it increases evenly or has integers. A wide table without a time column has one step per
-    row; ``time=False`` selects this.
+    The first column is used if it increases evenly or has integers, unless it is called id or the like. A wide table
+    without a time column has one step per row; ``time=False`` selects this.
     """
     if time is not None and time is not False:
         return TimeColumn(time)
@@ -58,15 +63,26 @@ def find_time(
     if not columns:
         raise table.refuse("the table must have a column of times, got none; add one, and set time to its name")
     first = columns[0]
-    if table.is_numeric(first):
+    if table.is_numeric(first) and first.lower() not in INDEX_NAMES:
         steps = np.diff(table.numbers(first, largest=np.inf))
         if len(steps) and (steps > 0).all() and ((steps == steps[0]).all() or table.is_whole(first)):
             return _used(first)
+    if long and (unit := unit_time(table, columns)) is not None:
+        return _used(unit)
     if long:
         raise table.refuse(
             "a column must be called time, date or similar, or contain dates, got none; set time to the column of times"
         )
     return TimeColumn(None, (ROWS,), {"time": False})
+
+
+def unit_time(table: Table, columns: Sequence[str]) -> str | None:
+    """Return the only column of numbers that is called day, hour, step or the like, or None.
+
+    A wide table may have such a column beside its nodes, so that it is only used where times are expected.
+    """
+    found = [column for column in columns if column.lower() in UNIT_NAMES and table.is_numeric(column)]
+    return found[0] if len(found) == 1 else None
 
 
 def _used(column: str) -> TimeColumn:

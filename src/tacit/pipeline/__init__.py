@@ -25,6 +25,7 @@ from tacit.pipeline.later_assessment import (
     require_constant,
     same_dataset,
 )
+from tacit.pipeline.look import check_table
 from tacit.pipeline.new_file import csv_text, require_new_table, write_asked_for, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.path_forecasts import path_class_probabilities, path_predictions, path_samples, path_table
@@ -51,6 +52,7 @@ __all__ = [
     "about_depends_on",
     "add_identifiability",
     "add_std_errors",
+    "check_table",
     "class_probabilities",
     "csv_text",
     "evaluate",

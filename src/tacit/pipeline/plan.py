@@ -19,6 +19,7 @@ from tacit.pipeline.first_edges import FIRST_LOOK, first_edges
 from tacit.pipeline.forecaster_choice import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules, require_lag_ranges, window_for_lags
 from tacit.pipeline.layout import usual_layout
+from tacit.pipeline.look import looked_at
 from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
 from tacit.pipeline.observation_choice import (
     settle_first,
@@ -97,6 +98,9 @@ class Plan:
     ) -> "Plan":
         """Prepare the data and choose the open options; impossible combinations are refused."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
+        looked = looked_at(source)
+        for line in looked:
+            listener.say(line)
         config = settle_situations(source.settled(config))
         require_source(source, config)
         config, settled = settle_simultaneous(config)
@@ -134,7 +138,7 @@ class Plan:
             device,
             own,
             listener,
-            (*dataset.notes, *left_out(rules), *_steps_left_out(model, dataset), *beyond, *notes),
+            (*dataset.notes, *looked, *left_out(rules), *_steps_left_out(model, dataset), *beyond, *notes),
             evidence,
             closed_form,
         )

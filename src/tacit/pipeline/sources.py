@@ -190,7 +190,7 @@ def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: 
 
 def _table_options(options: DataOptions, nodes: tuple[str, ...]) -> dict[str, Any]:
     names = ("layout", "time", "node", "value", "covariates", "levels", "series", "where", "calendar", "dayfirst")
-    given = {name: getattr(options, name) for name in (*names, *SELECTION_KEYS)}
+    given = {name: getattr(options, name) for name in (*names, "duplicates", *SELECTION_KEYS)}
     return {**given, "sep": options.separator, "asked": (*(options.targets or ()), *nodes)}
 
 
