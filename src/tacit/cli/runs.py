@@ -185,23 +185,25 @@ def check(
     decimal: given.Decimal = None,
     dayfirst: given.Dayfirst = False,
     duplicates: given.Duplicates = None,
+    background: given.Background = None,
     config: given.Config = None,
     set_: given.Settings = None,
     quiet: NoNotes = False,
     as_json: Json = False,
 ) -> None:
-    """Read a table as tacit fit does, and list what may mislead a fit: jumps, spikes, copies, stuck sensors."""
+    """Read a table as tacit fit does, and list what may mislead a fit: cycles, trends, jumps, spikes, copies."""
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
         from tacit.config import FitConfig, load_config, override
         from tacit.pipeline import check_table
 
         options = _reading(series, columns, drop, where, calendar, decimal, duplicates, dayfirst=dayfirst)
+        options["--background"] = (("data", "background"), background)
         settings = _settings(set_ or [])
         settings |= {place: value for place, value in options.values() if not _left_out(value)}
         choices = FitConfig() if config is None else load_config(config, FitConfig())
         display.stage("reading")
-        checked, lines = check_table(data, override(choices, _by_section(settings)).data)
+        checked, lines = check_table(data, override(choices, _by_section(settings)))
     if as_json:
         print(json.dumps(checked, indent=2))
         return

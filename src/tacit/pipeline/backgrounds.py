@@ -12,8 +12,9 @@ from tacit.data import DAY, NO_BACKGROUND, WEEK, YEAR, Background, Category, Lev
 from tacit.data import Term as Column
 from tacit.errors import require
 from tacit.graph import EdgeRules
-from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.dataset import Dataset, longest_window
 from tacit.pipeline.evidence import RegressionEvidence, all_pairs, layout_of
+from tacit.pipeline.known_edges import read_rules
 from tacit.pipeline.sources import Source
 from tacit.predictors import SeriesLayout
 
@@ -47,6 +48,13 @@ def choose_backgrounds(dataset: Dataset, rules: EdgeRules, config: FitConfig) ->
         kinds=tuple(SEARCHED[name] for name in asked if name in SEARCHED) if asked else KINDS,
         horizon=preparation.horizon,
     )
+
+
+def background_of(source: Source, config: FitConfig) -> Backgrounds | None:
+    """Return the backgrounds that a fit of the source would find."""
+    data = config.data.model_copy(update={"window": config.data.window or longest_window(source.content)})
+    dataset = Dataset.prepare(source, data, seed=0, scaled=True)
+    return choose_backgrounds(dataset, read_rules(dataset, config.graph, None), config)
 
 
 def _term(name: str, clock: Clock) -> Term:

@@ -6,22 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from tacit.config import DataOptions
+from tacit.config import FitConfig
 from tacit.data import Finding, Series, look_at
 from tacit.errors import InputError
+from tacit.pipeline.backgrounds import background_of, background_words
 from tacit.pipeline.sources import Source, read_sources
 
 SHOWN, NAMED = 3, 5  # findings of a kind that are written out, and names in a list
+BACKGROUND = "{words}: the fit takes it out before it tests edges; --background none leaves it in"
 CLEAR = "clear the cells if they are wrong (empty cells are missing values)"
 
 
-def check_table(sources: Sequence[str], options: DataOptions) -> tuple[dict[str, Any], list[str]]:
+def check_table(sources: Sequence[str], config: FitConfig) -> tuple[dict[str, Any], list[str]]:
     """Read a table as a fit does; return its size, notes and findings as values, and the sentences to print."""
-    source = read_sources(sources, options)
+    source = read_sources(sources, config.data)
     series = source.content
     if not isinstance(series, Series):
         raise InputError(f"{source.name}: a check requires time series, got pairs (x, y); pass a table with times")
-    found = look_at(series)  # cycles, trends and shifts that the evidence finds are added here
+    found, background = look_at(series), []
+    lines = sentences(found, series)
+    try:
+        background = background_words(background_of(source, config), series.nodes)
+        lines += [BACKGROUND.format(words=words) for words in background]
+    except InputError as error:  # such as a constant node
+        lines.append(f"a fit refuses this table: {error}")
     times = series.row_times
     checked = {
         "data": source.name,
@@ -33,6 +41,7 @@ def check_table(sources: Sequence[str], options: DataOptions) -> tuple[dict[str,
         "last": _time(series, len(series) - 1),
         "missing": float(np.isnan(series.values).mean()),
         "notes": list(series.notes),
+        "background": background,
         "findings": [
             {
                 "kind": one.kind,
@@ -45,7 +54,7 @@ def check_table(sources: Sequence[str], options: DataOptions) -> tuple[dict[str,
             for one in found
         ],
     }
-    return checked, sentences(found, series)
+    return checked, lines
 
 
 def looked_at(source: Source) -> list[str]:

@@ -1,6 +1,6 @@
 """The plan of a fit: the data, the chosen options and the untrained model."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -51,6 +51,7 @@ SCALES = {
     "level": "the series differ in level, so each is measured from its own mean",
     "series": "the deviations of the series differ by a factor of 3 or more",
 }
+TAKEN_OUT = "What nodes do without the graph was taken out before edges were tested: {words}."
 FEWER_STEPS = (
     "regressions on all {window} steps of the window would take long: the weights of the newest {read} start at "
     "regressions, those of older steps at 0; use a shorter window, for example --window 24"
@@ -265,6 +266,9 @@ def _with_evidence(
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)
+        if said:
+            notes = (TAKEN_OUT.format(words=", ".join(said)), *evidence.evidence.notes)
+            evidence = replace(evidence, evidence=replace(evidence.evidence, notes=notes))
     listener.say(first_edges(evidence, config.assessment.fdr))
     level = config.data.scale_by == "auto" and evidence.form.offsets and _has_one_scale(dataset)
     if window is not None or level:  # other kinds than the filter may use a longer window
