@@ -62,8 +62,8 @@ def _term(name: str, clock: Clock) -> Term:
     if name == "trend":
         require(
             clock.has_trends,
-            f"background names 'trend', which requires 200 rows or more in each of at most 5 series, got "
-            f"{clock.shortest} rows in the shortest of {len(clock.parts)}; leave it out",
+            f"background names 'trend', which requires 100 rows, or 200 in each of at most 20 series, got "
+            f"{clock.shortest} in the shortest of {len(clock.parts)}; leave it out",
         )
         return Term("trend")
     require(

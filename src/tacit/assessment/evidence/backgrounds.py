@@ -47,11 +47,11 @@ FEWEST_ROWS = 50  # of a segment of a trend or between two shifts: fewer bias th
 FEWEST_CYCLES = 2.5  # of a calendar period within the table
 FEWEST_FOUND = 5.0  # cycles of a period that is found in the data, within each series
 SHORTEST = 2.2  # steps of a period: shorter ones cannot be seen
-MOST_HARMONICS = 6
+MOST_HARMONICS = 12
 OVERSAMPLED = 4  # frequencies of the search per independent one
 OWN_LAGS, LAGS = 4, 2  # of the own past, which must leave no colour that looks like a cycle, and of the parents
 NEAR = (2, 24)  # independent frequencies on each side of a peak that give the level of the spectrum around it
-MOST_SERIES = 5  # with trends and shifts
+MOST_SERIES = 20  # with trends and shifts
 MOST_TERMS = 8  # of one target
 PRIOR = (1.0, 9.0)  # of a kind of term: a Beta distribution
 EDGE_PRIOR = math.log(9.0)
@@ -128,7 +128,8 @@ class Clock:
     @property
     def has_trends(self) -> bool:
         """Whether each series is long enough for a trend or a shift of its own."""
-        return self.shortest >= 4 * FEWEST_ROWS and len(self.parts) <= MOST_SERIES
+        fewest = 2 * FEWEST_ROWS if len(self.parts) == 1 else 4 * FEWEST_ROWS
+        return self.shortest >= fewest and len(self.parts) <= MOST_SERIES
 
     def cycles(self, period: float) -> float:
         """Return the number of cycles between the first and the last time."""
@@ -217,8 +218,17 @@ def find_backgrounds(
     lags = min(LAGS, columns.num_lags)
     sent = columns.group_size // columns.num_lags
     columns = replace(columns, sources=columns.sources[:, :, -lags * sent :], num_lags=lags)
-    found = BackgroundSearch(columns, candidates, clock, forced, kinds, horizon).run()
-    return Backgrounds(clock, found) if any(one[0].terms or len(one) > 1 for one in found) else None
+    variables = torch.split(columns.targets, 1, 2)
+    each = [
+        BackgroundSearch(replace(columns, targets=one), candidates, clock, forced, kinds, horizon) for one in variables
+    ]
+    found = [search.run() for search in each]
+    if len(found) > 1:  # the likeliest terms of all variables
+        both = [
+            tuple(sorted({term for one in of_node for term in one[0].terms})) for of_node in zip(*found, strict=True)
+        ]
+        found = [[[TargetBackground(terms, 1.0)] for terms in both]]
+    return Backgrounds(clock, found[0]) if any(one[0].terms or len(one) > 1 for one in found[0]) else None
 
 
 def padded(parts: Sequence[Sequence[Tensor]], rows: int) -> Float[Tensor, "row target column"]:
