@@ -64,7 +64,7 @@ def test_tables_are_read_as_a_fit_reads_them(there, capsys):
     assert call("check", "twice.csv") == 2
     assert "2026-04-10T00:00:00 comes twice, in rows 100 and 101; remove" in capsys.readouterr().err
     assert call("check", "twice.csv", "--duplicates", "mean") == 0
-    assert "note: 1 rows repeat a time: their mean is used (duplicates = mean)" in capsys.readouterr().err
+    assert "note: 1 row repeats a time: their mean is used (duplicates = mean)" in capsys.readouterr().err
     for arguments, message in {
         ("pairs.npz",): "pairs.npz: a check requires time series, got pairs (x, y); pass a table with times",
         ("none.csv",): "there is no such file",

@@ -26,7 +26,7 @@ def test_a_wide_table(how, tmp_path):
     assert series.values[[0, 2, 3], :, 0].tolist() == [[1, 2], [4, 8], [2, 7]]
     assert series.covariates[:, 0].tolist() == [0, 9 if how == "last" else 1, 2, 3]
     words = {"first": "the first row is used", "last": "the last row is used", "mean": "their mean is used"}[how]
-    assert series.notes == (f"1 rows repeat a time: {words} (duplicates = {how})",)
+    assert series.notes == (f"1 row repeats a time: {words} (duplicates = {how})",)
 
 
 @pytest.mark.parametrize(("how", "a"), [("first", [1, 3, 4, 2]), ("last", [1, 5, 0, 2]), ("mean", [1, 4, 2, 2])])

@@ -33,4 +33,5 @@ def merged(
 def merged_note(rows: int, kept: int, how: Duplicates, what: str) -> tuple[str, ...]:
     """Return a note on rows that were merged, if there are some."""
     used = {"first": "the first row is used", "last": "the last row is used", "mean": "their mean is used"}[how]
-    return (f"{rows - kept} rows repeat {what}: {used} (duplicates = {how})",) if kept < rows else ()
+    repeat = "row repeats" if rows - kept == 1 else "rows repeat"
+    return (f"{rows - kept:,} {repeat} {what}: {used} (duplicates = {how})",) if kept < rows else ()
