@@ -60,6 +60,7 @@ SAME_PHASE = 0.5  # share of the explained sum of squares that the wave of the o
 CLOSE = 7.0  # backgrounds with a score this much below the best have no weight
 KINDS = ("trend", "shift", "wave", "category")
 CALENDAR = {"hour": DAY / 24, "day": DAY, "week": WEEK, "year": YEAR}
+MOST_NUMBERS, MOST_COLUMNS = 2**23, 24  # of the columns of the targets that are searched together, and of one
 TINY = 1e-9
 
 Basis = Float[Tensor, "target row column"]
@@ -363,7 +364,9 @@ class BackgroundSearch:
         for _ in range(MOST_TERMS):
             if not left:
                 break
-            added = self._best_terms(left, chosen, parents)
+            at_once = max(1, MOST_NUMBERS // (len(self.clock.times) * (len(self.always[0]) + MOST_COLUMNS)))
+            parts = [left[first : first + at_once] for first in range(0, len(left), at_once)]
+            added = [term for part in parts for term in self._best_terms(part, chosen, parents)]
             for k, term in zip(left, added, strict=True):
                 if term is not None:
                     kept = tuple(one for one in chosen[k] if not (one.kind == term.kind == "trend"))
