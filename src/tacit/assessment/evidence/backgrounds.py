@@ -49,6 +49,8 @@ FEWEST_FOUND = 5.0  # cycles of a period that is found in the data, within each 
 SHORTEST = 2.2  # steps of a period: shorter ones cannot be seen
 MOST_HARMONICS = 12
 OVERSAMPLED = 4  # frequencies of the search per independent one
+LINE = 3.0  # height of a line in the spectrum of a target, in logarithms of the rows
+MOST_PEAKS = 16  # of each spectrum that are compared exactly
 OWN_LAGS, LAGS = 4, 2  # of the own past, which must leave no colour that looks like a cycle, and of the parents
 NEAR = (2, 24)  # independent frequencies on each side of a peak that give the level of the spectrum around it
 MOST_SERIES = 20  # with trends and shifts
@@ -259,6 +261,7 @@ class BackgroundSearch:
         self.root = columns.weights.mT[targets].sqrt()  # (target, row)
         self.rows = candidates.num_rows(columns, torch.ones(len(columns.targets), dtype=DOUBLE)) / horizon
         every = torch.arange(len(targets))
+        self.missing = bool((self.root != 1).any())
         self.always = candidates.always(columns, every)  # (target, column, row)
         self.values = columns.targets[:, targets, 0].mT  # (target, row)
         self.priors = {kind: PRIOR[0] / sum(PRIOR) for kind in KINDS}
@@ -466,14 +469,25 @@ class BackgroundSearch:
         return list(found)
 
     def _shares(self, term: Term, basis: Basis, left: Residuals, root: Residuals) -> Float[Tensor, " target"]:
-        """Return the sum of squares that a term explains of what is left over, given the basis."""
-        columns = self._of(term).mT.expand(len(left), -1, -1)
-        columns = self.columns.without_intercepts(columns, root.square()) * root[:, None]
-        sizes = columns.square().sum(2)
-        columns = columns - (columns @ basis) @ basis.mT
-        block = columns @ columns.mT
+        """Return the sum of squares that a term explains of what is left over, given the basis.
+
+        ``basis`` and ``left`` are orthogonal to the intercepts, so only the squares of the columns need them.
+        """
+        columns = self._of(term)  # (row, column)
+        weights = root.square()
+        squares = torch.einsum("tr,rc,rd->tcd", weights, columns, columns) if self.missing else columns.mT @ columns
+        squares = squares.expand(len(left), -1, -1)
+        if self.columns.series is not None:
+            parts = self.clock.parts
+            sums = torch.stack([weights[:, part] @ columns[part] for part in parts], 1)  # (target, series, column)
+            mass = torch.stack([weights[:, part].sum(1) for part in parts], 1).clamp_min(TINY)[..., None]
+            squares = squares - sums.mT @ (sums / mass)
+        sizes = squares.diagonal(dim1=1, dim2=2)
+        within = columns.mT @ (root[:, :, None] * basis if self.missing else basis)  # (target, column, basis)
+        block = squares - within @ within.mT
         block.diagonal(dim1=1, dim2=2).add_(1e-8 * sizes + 1e-12)
-        return quadratic_forms(block[:, None], (columns @ left[:, :, None])[:, None])[:, 0, 0]
+        cross = (root * left) @ columns
+        return quadratic_forms(block[:, None], cross[:, None, :, None])[:, 0, 0]
 
     def _shifts(
         self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]], basis: Basis, left: Residuals, root: Residuals
@@ -516,61 +530,73 @@ class BackgroundSearch:
         best: Sequence[tuple[float, Term | None]],
         total: Float[Tensor, " target"],
     ) -> list[tuple[float, Term | None]]:
-        """Return the wave of any period that explains most for each target and keeps its phase."""
+        """Return the wave of any period that explains most for each target and keeps its phase.
+
+        The gain of a wave depends on how much of it the own past already explains. That matters only where the target
+        itself has a strong wave. So the largest peaks in the spectrum of what is left over, and those in the spectrum
+        of the target, are compared exactly.
+        """
         clock = self.clock
-        length = max(
-            round(float(clock.times[part.stop - 1] - clock.times[part.start]) / clock.step) + 1 for part in clock.parts
-        )
+        spans = [float(clock.times[part.stop - 1] - clock.times[part.start]) / clock.step for part in clock.parts]
+        length = round(max(spans)) + 1
         size = OVERSAMPLED * 2 ** math.ceil(math.log2(length))
         first = math.ceil(FEWEST_FOUND / clock.shortest * size)
         frequency = torch.arange(first, int(size / SHORTEST), dtype=DOUBLE) / size  # cycles per step
-        if len(frequency) < 2:
+        if len(frequency) < MOST_PEAKS:
             return [(0.0, None)] * len(which)
-        values = torch.cat([left[:, None], basis.mT], 1) * root[:, None]  # (target, 1 + column, row)
+        values = torch.stack([left, self.values[which]], 1) * root[:, None]  # (target, 2, row)
         found = torch.zeros(*values.shape[:2], len(frequency), dtype=torch.complex128)
-        weight = root.square().sum(1) / 2
         for part in clock.parts:
             place = ((clock.times[part] - clock.times[part.start]) / clock.step).round().long()
             spread = values.new_zeros(*values.shape[:2], int(place[-1]) + 1)
             spread[:, :, place] = values[:, :, part]
+            spectrum = torch.fft.rfft(spread, n=size)[:, :, first : first + len(frequency)]
             start = float(clock.times[part.start]) / clock.step
-            turned = torch.polar(torch.ones_like(frequency), -2 * math.pi * (frequency * start % 1.0))
-            found += torch.fft.rfft(spread, n=size)[:, :, first : first + len(frequency)] * turned
-        waves = torch.stack([-found.imag, found.real], 1)  # (target, sine and cosine, 1 + column, frequency)
-        cross, shared = waves[:, :, 0], waves[:, :, 1:]
-        block = -torch.einsum("tacf,tbcf->tabf", shared, shared)
-        block[:, 0, 0] += weight[:, None]
-        block[:, 1, 1] += weight[:, None]
-        det = block[:, 0, 0] * block[:, 1, 1] - block[:, 0, 1].square()
-        numerator = (
-            block[:, 1, 1] * cross[:, 0].square()
-            + block[:, 0, 0] * cross[:, 1].square()
-            - 2 * block[:, 0, 1] * cross[:, 0] * cross[:, 1]
-        )
-        gains = numerator / det.clamp_min(1e-6 * weight[:, None].square())
-        gains[det <= 1e-4 * weight[:, None].square()] = 0.0
+            found += spectrum * torch.polar(torch.ones_like(frequency), -2 * math.pi * (frequency * start % 1.0))
+        power = (found.real.square() + found.imag.square()) * 2 / root.square().sum(1)[:, None, None]
+        inner = torch.nn.functional.pad(power, (1, 1), value=torch.inf)
+        peaks = power.masked_fill((power < inner[..., :-2]) | (power < inner[..., 2:]), 0.0)
+        places = peaks.topk(MOST_PEAKS).indices.flatten(1)  # (target, place)
         results: list[tuple[float, Term | None]] = []
         searched = length / 2.0
         for number, k in enumerate(which):
             rows, whole = float(self.rows[k]), float(total[number])
             price = self._price(Term("wave", place=1.0, searched=searched), k, chosen[k])
             least = whole * -math.expm1(-2 * (price + max(best[number][0] - 5.0, -3.0)) / rows)
-            if float(gains[number].max()) < least:
+            line = (power[number, 1] / _level_around(power[number, 1])).max()
+            if float(power[number, 0].max()) < least / 2 and float(line) < LINE * math.log(length):
+                results.append((0.0, None))
+                continue
+            tried = frequency[places[number]]
+            gains = self._gains_of_waves(tried, basis[number], left[number], root[number])[0]
+            if float(gains.max()) < least:
                 results.append((0.0, None))
                 continue
             # a cycle is a line above the spectrum around it; a broad peak belongs to the dynamics
-            level = _level_around(gains[number]) / math.log(2.0)
-            above = gains[number].minimum(whole * -torch.expm1(-2 / rows * gains[number] / level))
+            level = _level_around(power[number, 0])[places[number]] / math.log(2.0)
+            above = gains.minimum(whole * -torch.expm1(-2 / rows * gains / level))
             peak = int(above.argmax())
             if float(above[peak]) < least:
                 results.append((0.0, None))
                 continue
             gain, term = self._refined(
-                float(frequency[peak]), 1 / size, basis[number], left[number], root[number], searched
+                float(tried[peak]), 1 / size, basis[number], left[number], root[number], searched
             )
             gain = min(gain, whole * -math.expm1(-2 / rows * gain / float(level[peak])))
             results.append((gain, term and self._same_period(k, term)))
         return results
+
+    def _gains_of_waves(
+        self, frequency: Float[Tensor, " wave"], basis: Tensor, left: Tensor, root: Tensor
+    ) -> tuple[Float[Tensor, " wave"], Float[Tensor, "wave 2 row"]]:
+        """Return the sum of squares that each wave explains for one target, and the waves without the basis."""
+        angle = 2 * math.pi * (frequency[:, None] * (self.clock.times / self.clock.step) % 1.0)  # (wave, row)
+        waves = torch.stack([angle.sin(), angle.cos()], 1)
+        waves = self.columns.without_intercepts(waves, root.square().expand(len(waves), -1)) * root
+        waves = waves - (waves @ basis) @ basis.mT
+        block = waves @ waves.mT
+        block.diagonal(dim1=1, dim2=2).add_(1e-4 * float(root.square().sum()) / 2)
+        return quadratic_forms(block[:, None], (waves @ left)[:, None, :, None])[:, 0, 0], waves
 
     def _same_period(self, target: int, term: Term) -> Term:
         """Return an earlier period of the target that cannot be distinguished from this one, or this one."""
@@ -585,17 +611,10 @@ class BackgroundSearch:
         self, frequency: float, width: float, basis: Tensor, left: Tensor, root: Tensor, searched: float
     ) -> tuple[float, Term | None]:
         """Return the best wave near a frequency, None if its phase in one half does not fit the other."""
-        steps = self.clock.times / self.clock.step
         wave, gain = torch.zeros(0), 0.0
         for _ in range(3):
             tried = frequency + width * torch.linspace(-1, 1, 17, dtype=DOUBLE)
-            angle = 2 * math.pi * (tried[:, None] * steps % 1.0)  # (trial, row)
-            waves = torch.stack([angle.sin(), angle.cos()], 1)
-            waves = self.columns.without_intercepts(waves, root.square().expand(len(waves), -1)) * root
-            waves = waves - (waves @ basis) @ basis.mT
-            block = waves @ waves.mT
-            block.diagonal(dim1=1, dim2=2).add_(1e-9 * len(left))
-            gains = quadratic_forms(block[:, None], (waves @ left)[:, None, :, None])[:, 0, 0]
+            gains, waves = self._gains_of_waves(tried, basis, left, root)
             best = int(gains.argmax())
             frequency, width, wave, gain = float(tried[best]), width / 8, waves[best], float(gains[best])
         halves = self._halves()
