@@ -260,9 +260,12 @@ class BackgroundSearch:
         targets = candidates.targets
         self.root = columns.weights.mT[targets].sqrt()  # (target, row)
         self.rows = candidates.num_rows(columns, torch.ones(len(columns.targets), dtype=DOUBLE)) / horizon
-        every = torch.arange(len(targets))
         self.missing = bool((self.root != 1).any())
-        self.always = candidates.always(columns, every)  # (target, column, row)
+        widest = int(candidates.num_always(columns).max()) + columns.own.shape[2]
+        self.always = self.root.new_zeros(len(targets), widest, len(columns.targets))  # padded with 0
+        for places in candidates.batches(columns, 1):  # of targets with equally many required parents
+            always = candidates.always(columns, places)
+            self.always[places, : always.shape[1]] = always
         self.values = columns.targets[:, targets, 0].mT  # (target, row)
         self.priors = {kind: PRIOR[0] / sum(PRIOR) for kind in KINDS}
         self.fixed = [term for term in clock.fixed_terms() if term.kind in kinds]

@@ -24,8 +24,9 @@ from tacit.assessment.evidence import diagnostics, products
 from tacit.assessment.evidence.backgrounds import Backgrounds
 from tacit.assessment.evidence.batched_regressions import BagProbs, Probs, Regressions, Resampled
 from tacit.assessment.evidence.candidates import Candidates, Resamples
-from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
+from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
 from tacit.assessment.evidence.forms import choose_form
+from tacit.assessment.evidence.volatility import with_volatility
 from tacit.assessment.evidence.working_responses import with_responses
 from tacit.data import Pairs, bootstrap_rows, resamplable
 from tacit.observation import ObservationModel
@@ -105,8 +106,8 @@ def parent_evidence(
     once = regressions.on(every, keep=True)
     prior = BETA[0] / sum(BETA) if density is None else density
     probs = once.probs(prior)[0]
-    if observation is not None:
-        columns = with_responses(plain, screened, probs >= BELIEVED, pairs, observation)
+    columns = _weighted(plain, screened, probs >= BELIEVED, pairs, observation)
+    if columns is not plain:
         regressions = replace(regressions, columns=columns)
         once = regressions.on(every, keep=True)
         probs = once.probs(prior)[0]
@@ -117,8 +118,7 @@ def parent_evidence(
             weights = backgrounds.weights(rank)
             rows = (weights > 0).nonzero()[:, 0]
             other = build_columns(with_other, wider, form)
-            if observation is not None:
-                other = with_responses(other, screened, probs >= BELIEVED, with_other, observation)
+            other = _weighted(other, screened, probs >= BELIEVED, with_other, observation)
             some = replace(regressions, columns=other, candidates=screened.chosen(rows))
             mixture.append((weights[rows], rows, some.on(every, keep=True)))
         probs = _mixed(mixture, prior)
@@ -162,6 +162,19 @@ def parent_evidence(
     )
 
 
+def _weighted(
+    columns: Columns,
+    candidates: Candidates,
+    believed: Bool[Tensor, "target candidate"],
+    pairs: Pairs,
+    observation: ObservationModel | None,
+) -> Columns:
+    """Return the columns with working responses, or with row weights for targets with changing variances."""
+    if observation is None:
+        return with_volatility(columns, candidates, believed)
+    return with_responses(columns, candidates, believed, pairs, observation)
+
+
 def _mixed(mixture: list[tuple[Float[Tensor, " target"], Int[Tensor, " target"], Resampled]], prior: float) -> Probs:
     """Return the probabilities averaged over backgrounds and resamples; each part has some targets, with weights."""
     total: Probs | None = None
@@ -191,9 +204,8 @@ def likely_parents(
     model are computed at the ``believed`` parents.
     """
     columns = build_columns(pairs, layout, form)
-    if observation is not None:
-        none = torch.zeros_like(candidates.used)
-        columns = with_responses(columns, candidates, none if believed is None else believed, pairs, observation)
+    believed = torch.zeros_like(candidates.used) if believed is None else believed
+    columns = _weighted(columns, candidates, believed, pairs, observation)
     regressions = Regressions(columns, candidates, horizon, generator_for(seed, "parents"))
     weights = torch.ones(1, len(pairs), dtype=DOUBLE) if weights is None else weights
     return regressions.on(weights).probs(density)
