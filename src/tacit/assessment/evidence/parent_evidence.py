@@ -12,6 +12,8 @@ $$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{i
 
    with a weight that measures how well the resamples reproduce the full data. benchmarks/TRIED.md has the measurements
    behind this choice.
+4. Copies and near-copies that the data do not tell apart become one group (:mod:`tacit.assessment.evidence.copies`).
+   A group has the probability of any of its edges, with the same weighted mean; $\lambda$ counts it as one edge.
 """
 
 from dataclasses import dataclass, replace
@@ -24,6 +26,7 @@ from tacit.assessment.evidence import diagnostics, products
 from tacit.assessment.evidence.batched_regressions import BagProbs, Probs, Regressions
 from tacit.assessment.evidence.candidates import Candidates, Resamples
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
+from tacit.assessment.evidence.copies import Groups, copies_within_step, first_members, near_copies, undecided
 from tacit.assessment.evidence.forms import choose_form
 from tacit.assessment.evidence.working_responses import with_responses
 from tacit.data import Pairs, bootstrap_rows, resamplable
@@ -44,7 +47,9 @@ class ParentEvidence:
     """The result of the regressions for the candidates of each target.
 
     ``screened``   candidates whose sets were averaged; each of the others was evaluated alone
-    ``believed``   screened candidates with a probability above 1/2
+    ``groups``     groups of copies among the screened candidates: numbers from 1 on in each row, 0 for the others
+    ``either``     the probability of each candidate that any of its group is a parent, NaN without a group
+    ``believed``   screened candidates with a probability above 1/2; of a group its first member
     ``density``    the prior probability of an edge
     ``resamples``  number of resamples
     ``agreement``  $\\lambda$
@@ -54,6 +59,8 @@ class ParentEvidence:
     probs: Probs
     effects: Probs
     screened: Candidates
+    groups: Groups
+    either: Probs
     believed: Bool[Tensor, "target candidate"]
     density: float
     form: ColumnForm
@@ -76,13 +83,14 @@ def parent_evidence(
     names: tuple[str, ...] = (),
     correlated: str | None = diagnostics.CAUTION,
     observation: ObservationModel | None = None,
+    grouped: bool = True,
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
     ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
     Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
-    are those of linear regressions.
+    are those of linear regressions. ``grouped`` allows groups of copies.
     """
     form = choose_form(pairs, layout, candidates, horizon) if form is None else form
     plain = columns = build_columns(pairs, layout, form)
@@ -108,32 +116,60 @@ def parent_evidence(
         count = int((candidates.used & candidates.prior.isnan()).sum())
         prior = float((BETA[0] + probs[learned].sum()) / (sum(BETA) + count))
         probs = once.probs(prior)[0]
+    resamples = resamples if resamplable(len(pairs), block, pairs.series) else 0
+    weights = [every, resampled_weights(pairs, block, resamples, seed)] if resamples else [every]
+    both = [probs, *(regressions.on(one).probs(prior).mean(0) for one in weights[1:])]
+    agreement = _agreement(both)
+    mean = _mixed(both, agreement)
+
+    # copies: edges between them cannot be tested, and their edges into another target are one group
+    left = None
+    if (grouped or correlated is not None) and len(probs) <= diagnostics.MOST_NODES:
+        left = diagnostics.residuals(plain, screened, mean >= BELIEVED)
+    copied = torch.zeros(pairs.num_nodes, pairs.num_nodes, dtype=torch.bool)
+    groups, either = torch.zeros_like(screened.sources), torch.full_like(probs, torch.nan)
+    if grouped and left is not None:
+        copied = copies_within_step(left, screened.targets, pairs.num_nodes)
+        between = copied[screened.targets[:, None], screened.sources]
+        both = [torch.where(between, one.clamp_max(prior), one) for one in both]
+        groups = near_copies(once.similarities(), _mixed(both, agreement))
+        of_any = [_of_any(regressions, groups, one, prior, seed) for one in weights]
+        groups = undecided(groups, _mixed(both, agreement), _mixed(of_any, agreement))
+        of_any = [one.masked_fill(groups == 0, torch.nan) for one in of_any]
+        first, others = first_members(groups), groups > 0
+        agreement = _agreement(
+            [torch.where(first, a, one.masked_fill(others, 0.0)) for a, one in zip(of_any, both, strict=True)]
+        )
+        mean, either = _mixed(both, agreement), _mixed(of_any, agreement)
+    in_model = torch.where(groups > 0, first_members(groups) & (either >= BELIEVED), both[0] >= BELIEVED)
     linear = once if observation is None else replace(regressions, columns=plain).on(every)
-    effects, agreement = linear.effects(probs >= BELIEVED), 1.0
-    if not resamplable(len(pairs), block, pairs.series):
-        resamples = 0
-    if resamples:
-        bagged = regressions.on(resampled_weights(pairs, block, resamples, seed)).probs(prior).mean(0)
-        agreement = min(1.0, float((probs * bagged).sum() / probs.square().sum().clamp_min(1e-12))) ** AGREEMENT_POWER
-        probs = agreement * probs + (1 - agreement) * bagged
+    effects = linear.effects(in_model)
+    if groups.any():  # of a member without the others
+        effects = torch.where(groups > 0, linear.effects(in_model & (groups == 0)), effects)
+    believed = torch.where(groups > 0, in_model, mean >= BELIEVED)
     said = diagnostics.notes(
         plain,
         screened,
-        probs >= BELIEVED,
+        left,
         names or tuple(map(str, range(pairs.num_nodes))),
         form=form,
         density=prior,
         agreement=agreement,
         horizon=horizon,
         correlated=correlated,
+        believes=bool(believed.any()),
+        copied=copied,
+        groups=groups,
     )
     alone = regressions.alone(candidates, gains, prior)
     return ParentEvidence(
         candidates,
-        alone.scatter(1, places, probs),
+        alone.scatter(1, places, mean),
         torch.zeros_like(alone).scatter(1, places, effects),
         screened,
-        probs >= BELIEVED,
+        groups,
+        torch.full_like(alone, torch.nan).scatter(1, places, either),
+        believed,
         prior,
         form,
         resamples,
@@ -175,3 +211,29 @@ def resampled_weights(pairs: Pairs, block: int, resamples: int, seed: int) -> Re
     series = None if pairs.series is None else pairs.series.cpu()
     rows = [bootstrap_rows(len(pairs), generator=generator, block=block, series=series) for _ in range(resamples)]
     return torch.stack([torch.bincount(one.cpu(), minlength=len(pairs)) for one in rows]).to(DOUBLE)
+
+
+def _agreement(both: list[Probs]) -> float:
+    r"""Return $\lambda$ for the probabilities on the data and their mean over resamples, if there are resamples."""
+    probs, bagged = both[0], both[-1]
+    if len(both) == 1:
+        return 1.0
+    return min(1.0, float((probs * bagged).sum() / probs.square().sum().clamp_min(1e-12))) ** AGREEMENT_POWER
+
+
+def _mixed(both: list[Probs], agreement: float) -> Probs:
+    return both[0] if len(both) == 1 else agreement * both[0] + (1 - agreement) * both[1]
+
+
+def _of_any(regressions: Regressions, groups: Groups, weights: Resamples, density: float, seed: int) -> Probs:
+    """Return the mean probability over resamples that any candidate of a group is a parent, for each of its members."""
+    found = torch.full(groups.shape, torch.nan, dtype=DOUBLE)
+    for number in range(1, 1 + int(groups.max())):
+        mine = groups == number
+        rows = mine.any(1).nonzero()[:, 0]
+        some = replace(
+            regressions, candidates=regressions.candidates.chosen(rows), generator=generator_for(seed, "groups")
+        )
+        of_rows = some.on(weights).any_of(density, mine[rows]).mean(0)
+        found[rows] = torch.where(mine[rows], of_rows[:, None], found[rows])
+    return found
