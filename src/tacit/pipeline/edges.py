@@ -144,8 +144,8 @@ class Edges:
             table[name] = [WORDS[name][number] for number in table[name]]
         if GROUP in attributes:
             places = {name: number for number, name in enumerate(self.fitted.nodes)}
-            ends = ([places[name] for name in table[key]] for key in ("source", "target"))
-            table[GROUP] = group_names(*ends, table[GROUP].tolist(), self.fitted.nodes)
+            source, target = ([places[name] for name in table[key]] for key in ("source", "target"))
+            table[GROUP] = group_names(source, target, table[GROUP].tolist(), self.fitted.nodes)
         return table if chosen is None else table[table.pop("chosen")].reset_index(drop=True)
 
     def lag_table(self) -> "pandas.DataFrame":

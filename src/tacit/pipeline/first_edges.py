@@ -16,9 +16,7 @@ def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EV
     rules, within = evidence.rules, evidence.within
     found, groups = evidence.evidence, evidence.evidence.groups
     units = (
-        found.units
-        if within is None
-        else edge_units(found.exists, within.either.to(found.exists), within.directions)
+        found.units if within is None else edge_units(found.exists, within.either.to(found.exists), within.directions)
     )
     exists = units.values
     source, target, _, required = rules.open_edges()

@@ -119,6 +119,16 @@ def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Ten
     return {name: value.detach() for name, value in fresh.named_parameters() if value.requires_grad}
 
 
+def random_parameters(module: nn.Module, generator: Generator) -> dict[str, Tensor]:
+    """Return random values of the trainable parameters, on which checks of the structure of a module can rely.
+
+    They differ from :func:`initial_parameters` if a module starts at given values, which may be 0: such a module has a
+    method ``random_parameters(generator)``.
+    """
+    own = getattr(module, "random_parameters", None)
+    return initial_parameters(module, generator) if own is None else own(generator)
+
+
 def uniform_within(like: Tensor, bound: float, generator: Generator) -> Tensor:
     """Return uniform numbers in (-bound, bound), with the shape and type of a parameter.
 

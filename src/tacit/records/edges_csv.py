@@ -93,8 +93,8 @@ class EdgeFindings(BaseModel):
     shape of the table. ``probability`` is set if it differs from that of the graph: it is NaN for an edge whose
     frequency is not identifiable, for which the graph has 1. Unknown numbers are NaN. ``identifiable`` is an index in
     ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``. ``group`` numbers the groups of copied sources
-    of each target from 1 on; for these edges ``exists_either`` is that of any edge of the group. ``lags`` has the effect at each lag and
-    ``by`` how often edges act in each situation. JSON has nested lists.
+    of each target from 1 on; for these edges ``exists_either`` is that of any edge of the group. ``lags`` has the
+    effect at each lag and ``by`` how often edges act in each situation. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -134,7 +134,9 @@ class EdgeFindings(BaseModel):
     def dropped(self, keep: float) -> torch.Tensor | None:
         """Return the edges that are unlikely to exist, and all but the first of a group of copies; None if unknown."""
         units = self.units
-        return None if units is None else (self.exists if self.group is None else units.values) < keep
+        if units is None or self.exists is None:
+            return None
+        return (self.exists if self.group is None else units.values) < keep
 
     def updated(self, **columns: Any) -> "EdgeFindings":
         """Return the same with some columns replaced."""
@@ -172,8 +174,8 @@ def candidates_text(
     found = {"probability": edge_probs} | {name: edges.known[name] for name in OVER_TABLE if name in edges.known}
     columns = {name: values[candidates.used].numpy() for name, values in found.items()}
     dropped = edges.dropped(keep)
-    dropped = None if dropped is None else dropped[candidates.used].numpy()
-    return _text(source.numpy(), target.numpy(), columns, node_names, dropped)
+    of_edges = None if dropped is None else dropped[candidates.used].numpy()
+    return _text(source.numpy(), target.numpy(), columns, node_names, of_edges)
 
 
 def read_edges(text: str, node_names: Sequence[str], count: int | None = None, keep: float = 0.0) -> EdgeTable:

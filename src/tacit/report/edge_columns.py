@@ -145,8 +145,8 @@ def _each_once(columns: EdgeColumns, run: Run) -> EdgeColumns:
         groups = group_numbers(run.edges)
         groups = np.where(groups > 0, columns.target * (1 + groups.max()) + groups, 0)  # different in each row
         parts = (columns.exists, run.edges["exists_either"].to_numpy(), groups)
-        exists, either, numbers = (torch.tensor(part)[None] for part in parts)  # (1, edge)
-        units = edge_units(exists, either, None, groups=numbers)
+        of_each, of_any, numbers = (torch.tensor(part)[None] for part in parts)  # (1, edge)
+        units = edge_units(of_each, of_any, None, groups=numbers)
         return replace(columns, exists=units.values.numpy().ravel())[~units.other.numpy().ravel()]
     names = ("exists", "exists_either", "lag", "within_step")
     exists, either, lag, within = (torch.tensor(run.matrix(name)) if name in run.edges else None for name in names)

@@ -36,6 +36,7 @@ ROUNDING = 1e-6  # relative error of a sum of squares above which a chain is res
 PerChain = Float[Tensor, " chain"]
 LogOdds = Float[Tensor, "chain group"]
 Groups = Bool[Tensor, "chain group"]
+Found = Float[Tensor, "chain found"]  # one number per candidate, or one number
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def inclusion_probs(
     generator: Generator,
     steps: int = STEPS,
     group: Groups | None = None,
-) -> LogOdds:
+) -> Found:
     """Return $P(j \\in M)$ for every chain and candidate; the tableau is overwritten.
 
     ``group``  candidates of each chain; the result is then $P(M \\cap G \\ne \\emptyset)$, one number per chain
@@ -106,7 +107,7 @@ def enumerate_sets(
 
 def averaged(
     sets: Float[Tensor, "set group"], scores: Float[Tensor, "chain set"], prior: LogOdds, group: Groups | None = None
-) -> LogOdds:
+) -> Found:
     """Return the inclusion probabilities from the scores of all sets, or the probability of any of a group."""
     probs = torch.softmax(scores + prior.clamp(-LIMIT, LIMIT) @ sets.mT, 1)
     return probs @ sets if group is None else (probs * (group.to(sets) @ sets.mT > 0)).sum(1, keepdim=True)
@@ -141,7 +142,7 @@ def _sampled(
     generator: Generator,
     steps: int,
     group: Groups | None,
-) -> LogOdds:
+) -> Found:
     total = torch.zeros_like(prior if group is None else prior[:, :1])
     weights = prior.new_zeros(len(prior), 1)
     joins = 1.0 - 2.0 * tableau.included.to(prior)
@@ -165,7 +166,7 @@ def _sampled(
     return total / weights
 
 
-def _any_of(probs: LogOdds, included: Groups, group: Groups) -> Float[Tensor, "chain 1"]:
+def _any_of(probs: LogOdds, included: Groups, group: Groups) -> Found:
     """Return the probability of any member, the mean over members of that given all other candidates."""
     inside = included & group
     by_others = inside.sum(1, keepdim=True) - inside.int() > 0

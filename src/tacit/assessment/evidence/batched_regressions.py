@@ -74,7 +74,8 @@ class Resampled:
         parts = list(self._parts)
         some = torch.split(groups, [len(part.candidates.targets) for part in parts])
         generator = self.regressions.generator
-        return torch.cat([part.probs(density, generator, one) for part, one in zip(parts, some, strict=True)], 1)[..., 0]
+        found = [part.probs(density, generator, one)[..., 0] for part, one in zip(parts, some, strict=True)]
+        return torch.cat(found, 1)
 
     def similarities(self) -> Float[Tensor, "target candidate candidate"]:
         """Return how close the columns of the candidates of each target are, on the first resample."""
@@ -119,8 +120,10 @@ class _Part:
     horizon: int
     keep: bool
 
-    def probs(self, density: float, generator: Generator, groups: Groups | None = None) -> BagProbs:
-        """Return the inclusion probabilities, or the probability of any of one group of candidates per target."""
+    def probs(
+        self, density: float, generator: Generator, groups: Groups | None = None
+    ) -> Float[Tensor, "resample target found"]:
+        """Return the inclusion probabilities, or one number: the probability of any of a group of candidates."""
         part, count = self.candidates, len(self.weights)
         prior = torch.where(part.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), part.prior)
         prior = prior.masked_fill(~part.used, -torch.inf).repeat(count, 1)

@@ -23,7 +23,6 @@ from torch import Tensor
 SAME = 0.95  # squared correlation
 ODDS = 10.0
 CLEAR = 0.9  # share of a group's probability from which on one member is preferred to the others
-KEEP = 0.1  # edges that exist with at least this probability are learned; the others are fixed at 0
 LEAST = 0.01  # candidates with a smaller probability are in no group
 Groups = Int[Tensor, "target candidate"]
 
@@ -45,7 +44,8 @@ def similarities(
     both = torch.linalg.solve_triangular(factors, both, upper=False).view(targets, count, size, count, size)
     shares = both.square().sum((2, 4)) / torch.maximum(sizes[:, :, None], sizes[:, None]).clamp_min(1.0)
     bad = failed > 0
-    return shares.nan_to_num(0.0).masked_fill(bad[:, :, None] | bad[:, None], 0.0)
+    found: Float[Tensor, "target candidate candidate"] = shares.nan_to_num(0.0)
+    return found.masked_fill(bad[:, :, None] | bad[:, None], 0.0)
 
 
 def near_copies(
@@ -70,10 +70,10 @@ def near_copies(
 
 
 def undecided(
-    groups: Groups, probs: Float[Tensor, "target candidate"], of_any: Float[Tensor, "target candidate"]
+    groups: Groups, probs: Float[Tensor, "target candidate"], of_any: Float[Tensor, "target candidate"], least: float
 ) -> Groups:
-    """Return the groups without those of which one member is clear, and those that are unlikely to act at all."""
-    drops = (groups > 0) & ((probs >= CLEAR * of_any) | (of_any < KEEP))
+    """Return the groups in which no member is clear, and whose probability is at least ``least``."""
+    drops = (groups > 0) & ((probs >= CLEAR * of_any) | (of_any < least))
     for number in range(1, 1 + int(groups.max())):
         mine = groups == number
         groups = groups.masked_fill(mine & (mine & drops).any(1, keepdim=True), 0)
@@ -115,9 +115,7 @@ def copies_within_step(
     return found
 
 
-def group_names(
-    source: Sequence[int], target: Sequence[int], groups: Sequence[int], nodes: Sequence[str]
-) -> list[str]:
+def group_names(source: Sequence[int], target: Sequence[int], groups: Sequence[int], nodes: Sequence[str]) -> list[str]:
     """Return the name of the group of each edge, from the number of its group in its row; "" without a group.
 
     >>> group_names([0, 1, 2], [2, 2, 0], [1, 1, 0], ["inlet", "inlet_copy", "tank"])

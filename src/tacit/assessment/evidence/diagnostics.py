@@ -67,7 +67,7 @@ def smallest_effect(rows: float, group_size: int, density: float) -> float:
 def notes(
     columns: Columns,
     candidates: Candidates,
-    left: Float[Tensor, "row target"] | None,
+    believed: Bool[Tensor, "target candidate"],
     names: tuple[str, ...],
     *,
     form: ColumnForm,
@@ -75,16 +75,15 @@ def notes(
     agreement: float,
     horizon: int,
     correlated: str | None = CAUTION,
-    believes: bool = True,
+    left: Float[Tensor, "row target"] | None = None,
     copied: Bool[Tensor, "node node"] | None = None,
     groups: Groups | None = None,
 ) -> tuple[str, ...]:
     """Return the sentences that apply.
 
-    ``left``        residuals of the targets on their selected parents; None if there are too many nodes
     ``correlated``  the remark on residuals that are correlated within a step; None if the model has effects within a
                     step
-    ``believes``    whether any parent was selected
+    ``left``        residuals of the targets on their selected parents; None if there are too many nodes
     ``copied``      the nodes that are copies of each other; ``groups``  groups of copied sources of each target
     """
     said = []
@@ -99,18 +98,16 @@ def notes(
         )
     if form.mean:
         said.append(NOISY.format(lags=form.lags))
-    if agreement < DISAGREE and believes:
+    if agreement < DISAGREE and bool(believed.any()):
         said.append(UNSTABLE)
     if left is None:
         return tuple(said)
-    copied = torch.zeros(2 * (columns.targets.shape[1],), dtype=torch.bool) if copied is None else copied
-    if groups is not None:
-        said += _groups(candidates, groups, names)
-    said += _copies(copied, names)
-    if correlated is None:
-        return tuple(said)
-    remark = CAUTION if copied.any() else correlated  # effects within a step are refused for copies
-    return (*said, *_common_drivers(left, columns, names, remark, copied))
+    copied = columns.targets.new_zeros(2 * columns.targets.shape[1:2], dtype=torch.bool) if copied is None else copied
+    said += _copies(copied, names) + ([] if groups is None else _groups(candidates, groups, names))
+    if correlated is not None:
+        remark = CAUTION if copied.any() else correlated  # effects within a step are refused for copies
+        said += _common_drivers(left, columns, names, remark, copied)
+    return tuple(said)
 
 
 def _groups(candidates: Candidates, groups: Groups, names: tuple[str, ...]) -> list[str]:

@@ -28,6 +28,7 @@ from tacit.assessment.evidence.candidates import Candidates, Resamples
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
 from tacit.assessment.evidence.copies import Groups, copies_within_step, first_members, near_copies, undecided
 from tacit.assessment.evidence.forms import choose_form
+from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.working_responses import with_responses
 from tacit.data import Pairs, bootstrap_rows, resamplable
 from tacit.observation import ObservationModel
@@ -134,7 +135,7 @@ def parent_evidence(
         both = [torch.where(between, one.clamp_max(prior), one) for one in both]
         groups = near_copies(once.similarities(), _mixed(both, agreement))
         of_any = [_of_any(regressions, groups, one, prior, seed) for one in weights]
-        groups = undecided(groups, _mixed(both, agreement), _mixed(of_any, agreement))
+        groups = undecided(groups, _mixed(both, agreement), _mixed(of_any, agreement), KEEP)
         of_any = [one.masked_fill(groups == 0, torch.nan) for one in of_any]
         first, others = first_members(groups), groups > 0
         agreement = _agreement(
@@ -150,14 +151,14 @@ def parent_evidence(
     said = diagnostics.notes(
         plain,
         screened,
-        left,
+        believed,
         names or tuple(map(str, range(pairs.num_nodes))),
         form=form,
         density=prior,
         agreement=agreement,
         horizon=horizon,
         correlated=correlated,
-        believes=bool(believed.any()),
+        left=left,
         copied=copied,
         groups=groups,
     )

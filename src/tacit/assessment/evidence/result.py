@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch import Tensor
 
-from tacit.assessment.evidence.copies import KEEP
 from tacit.assessment.evidence.units import EdgeUnits, edge_units
 from tacit.shapes import EdgeMask
 
+KEEP = 0.1  # edges that exist with at least this probability are learned; the others are fixed at 0
 EdgeNumbers = Float[Tensor, "row slot"]  # (node, node), rows are targets; over a table of candidates (row, slot)
 
 
