@@ -57,6 +57,7 @@ class Predictor(Protocol):
     ``numbers_per_target``  numbers per target; if missing 1, the mean
     ``relaxed``             a call that is differentiable in the graphs; if missing, the call itself
     ``initial_parameters``  random weights from a generator; if missing, ``reset_parameters`` of the layers
+    ``random_parameters``   random weights, if ``initial_parameters`` returns given ones, as for a warm start
     """
 
     def __call__(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
@@ -120,10 +121,9 @@ def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Ten
 
 
 def random_parameters(module: nn.Module, generator: Generator) -> dict[str, Tensor]:
-    """Return random values of the trainable parameters, on which checks of the structure of a module can rely.
+    """Return random values of the trainable parameters, for checks of the structure of a module.
 
-    They differ from :func:`initial_parameters` if a module starts at given values, which may be 0: such a module has a
-    method ``random_parameters(generator)``.
+    A module that starts at given values, which may be 0, has a method ``random_parameters(generator)``.
     """
     own = getattr(module, "random_parameters", None)
     return initial_parameters(module, generator) if own is None else own(generator)
