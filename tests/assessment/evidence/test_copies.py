@@ -96,6 +96,17 @@ def test_copies_are_one_group_as_certain_as_the_single_source(noise, seed):
     assert effects[TANK, [INLET, COPY]].tolist() == pytest.approx([expected] * 2, abs=0.01)
 
 
+def test_exact_copies_have_equal_shares_among_many_candidates(monkeypatch):
+    """The sampler visits them unequally often."""
+    for module in (averaging, batched_regressions):
+        monkeypatch.setattr(module, "MOST_ENUMERATED", 2)
+    found = evidence(with_copy(0.0))
+    probs = matrix(found.probs, found)[TANK]
+    assert float(probs[INLET]) == pytest.approx(float(probs[COPY]), abs=1e-9)
+    assert 0.4 < float(probs[INLET]) < 0.6
+    assert float(matrix(found.either, found)[TANK, INLET]) > 0.95
+
+
 def test_copies_are_named_and_no_effect_within_the_step_is_suggested():
     found = evidence(with_copy(0.0), names=("inlet", "pump", "tank", "outlet", "copy"), correlated=SUGGESTION)
     said = " ".join(found.notes)

@@ -1,4 +1,4 @@
-r"""Copies: nodes with almost equal values, whose edges into a target cannot be told apart.
+r"""Copies: nodes with almost equal values, whose edges into a target cannot be distinguished.
 
 Sources $j$ and $k$ of a target are near-copies if their columns span almost the same space, given the always included
 columns of the target. With $q_j$ an orthonormal basis of the $m$ columns of $j$ without that part,
@@ -11,7 +11,7 @@ of them: the odds between members are at most 10, and no member has 90% of the p
 $$P(M \cap G \ne \emptyset \mid \text{data}) = \sum_{M: M \cap G \ne \emptyset} p(M \mid \text{data}),$$
 
 which is the ``exists`` of the group. Two nodes are copies of each other if the same holds for their residuals within a
-step. Then an edge between them cannot be told from the copying, and has at most its prior probability.
+step. Then an edge between them cannot be distinguished from the copying, and has at most its prior probability.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 SAME = 0.95  # squared correlation
+EXACT = 1 - 1e-6
 ODDS = 10.0
 CLEAR = 0.9  # share of a group's probability from which on one member is preferred to the others
 LEAST = 0.01  # candidates with a smaller probability are in no group
@@ -78,6 +79,16 @@ def undecided(
         mine = groups == number
         groups = groups.masked_fill(mine & (mine & drops).any(1, keepdim=True), 0)
     return groups
+
+
+def equal_shares(
+    probs: Float[Tensor, "target candidate"], groups: Groups, similar: Float[Tensor, "target candidate candidate"]
+) -> Float[Tensor, "target candidate"]:
+    """Return the probabilities with their mean for exact copies in a group, which differ by chance in the sampler."""
+    same = (groups[:, :, None] == groups[:, None]) & (groups > 0)[:, None] & (similar >= EXACT)
+    same.diagonal(dim1=1, dim2=2).fill_(True)
+    weights = same.to(probs)
+    return (weights @ probs[..., None])[..., 0] / weights.sum(2)
 
 
 def first_members(groups: Int[Tensor, "row slot"]) -> Bool[Tensor, "row slot"]:

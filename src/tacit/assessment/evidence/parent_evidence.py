@@ -12,7 +12,7 @@ $$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{i
 
    with a weight that measures how well the resamples reproduce the full data. benchmarks/TRIED.md has the measurements
    behind this choice.
-4. Copies and near-copies that the data do not tell apart become one group (:mod:`tacit.assessment.evidence.copies`).
+4. Copies and near-copies that the data do not distinguish become one group (:mod:`tacit.assessment.evidence.copies`).
    A group has the probability of any of its edges, with the same weighted mean; $\lambda$ counts it as one edge.
 """
 
@@ -26,7 +26,14 @@ from tacit.assessment.evidence import diagnostics, products
 from tacit.assessment.evidence.batched_regressions import BagProbs, Probs, Regressions
 from tacit.assessment.evidence.candidates import Candidates, Resamples
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
-from tacit.assessment.evidence.copies import Groups, copies_within_step, first_members, near_copies, undecided
+from tacit.assessment.evidence.copies import (
+    Groups,
+    copies_within_step,
+    equal_shares,
+    first_members,
+    near_copies,
+    undecided,
+)
 from tacit.assessment.evidence.forms import choose_form
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.working_responses import with_responses
@@ -132,11 +139,14 @@ def parent_evidence(
     if grouped and left is not None:
         copied = copies_within_step(left, screened.targets, pairs.num_nodes)
         between = copied[screened.targets[:, None], screened.sources]
-        both = [torch.where(between, one.clamp_max(prior), one) for one in both]
-        groups = near_copies(once.similarities(), _mixed(both, agreement))
+        most = torch.where(screened.prior.isnan(), prior, screened.prior.sigmoid())
+        both = [torch.where(between, one.minimum(most), one) for one in both]
+        similar = once.similarities()
+        groups = near_copies(similar, _mixed(both, agreement))
         of_any = [_of_any(regressions, groups, one, prior, seed) for one in weights]
         groups = undecided(groups, _mixed(both, agreement), _mixed(of_any, agreement), KEEP)
         of_any = [one.masked_fill(groups == 0, torch.nan) for one in of_any]
+        both = [equal_shares(one, groups, similar) for one in both] if groups.any() else both
         first, others = first_members(groups), groups > 0
         agreement = _agreement(
             [torch.where(first, a, one.masked_fill(others, 0.0)) for a, one in zip(of_any, both, strict=True)]
