@@ -48,7 +48,7 @@ def model():
 
 def test_edges_csv_has_three_columns(finished):
     table = pd.read_csv(finished / "edges.csv", keep_default_na=False)
-    assert EDGE_COLUMNS[-5:-2] == tuple(table.columns[-4:-1]) == ("within_step", "direction", "exists_either")
+    assert EDGE_COLUMNS[-5:-2] == tuple(table.columns[-5:-2]) == ("within_step", "direction", "exists_either")
     cells = table.set_index(["source", "target"])[["within_step", "direction", "exists_either"]]
     for source, target, _, acts, how in EDGES:
         within, direction, either = cells.loc[source, target]
