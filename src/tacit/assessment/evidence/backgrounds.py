@@ -49,12 +49,14 @@ FEWEST_FOUND = 5.0  # cycles of a period that is found in the data, within each 
 SHORTEST = 2.2  # steps of a period: shorter ones cannot be seen
 MOST_HARMONICS = 12
 OVERSAMPLED = 4  # frequencies of the search per independent one
+BESIDE = 0.02  # relative distance from a period of the calendar within which no other is searched
 LINE = 3.0  # height of a line in the spectrum of a target, in logarithms of the rows
 MOST_PEAKS = 16  # of each spectrum that are compared exactly
 OWN_LAGS, LAGS = 4, 2  # of the own past, which must leave no colour that looks like a cycle, and of the parents
 NEAR = (2, 24)  # independent frequencies on each side of a peak that give the level of the spectrum around it
 MOST_SERIES = 20  # with trends and shifts
-MOST_TERMS = 8  # of one target
+MOST_TERMS = 12  # of one target
+LEAST_SHARE = 0.002  # of what is left over that a term must explain: less does not make false edges
 PRIOR = (1.0, 9.0)  # of a kind of term: a Beta distribution
 EDGE_PRIOR = math.log(9.0)
 MOST_PARENTS, MOST_CANDIDATES = 8, 16
@@ -270,6 +272,7 @@ class BackgroundSearch:
         self.priors = {kind: PRIOR[0] / sum(PRIOR) for kind in KINDS}
         self.fixed = [term for term in clock.fixed_terms() if term.kind in kinds]
         self.found: dict[int, list[Term]] = {}  # the waves of each target with a period from the data
+        self.lines: dict[int, float] = {}  # the highest line in the spectrum of each target
         self._columns: dict[Term, Float[Tensor, "row column"]] = {}
 
     def run(self) -> list[list[TargetBackground]]:
@@ -433,6 +436,8 @@ class BackgroundSearch:
 
         def offer(number: int, share: float, term: Term, saved: float = 0.0) -> None:
             k = which[number]
+            if share < LEAST_SHARE:
+                return
             gain = (
                 -float(self.rows[k]) / 2 * math.log1p(-min(share, 1 - 1e-9)) - self._price(term, k, chosen[k]) + saved
             )
@@ -440,16 +445,17 @@ class BackgroundSearch:
                 best[number] = gain, term
 
         root = self.root[which]
-        for term in self._offered(which, chosen):
-            shares = self._shares(term, basis, left, root) / total
-            for number, k in enumerate(which):
-                if term in chosen[k] or (term.harmonic > 1 and not _follows(term, chosen[k])):
-                    continue
-                finer = [one for one in chosen[k] if one.kind == term.kind == "trend"]
-                if finer and finer[0].size >= term.size:
-                    continue
-                saved = self._price(finer[0], k, chosen[k]) if finer and term.size % finer[0].size == 0 else 0.0
-                offer(number, float(shares[number]), term, saved)
+        for term, numbers in self._offered(which, chosen).items():
+            shares = self._shares(term, basis[numbers], left[numbers], root[numbers]) / total[numbers]
+            for number, share in zip(numbers, shares.tolist(), strict=True):
+                present = [one for one in chosen[which[number]] if one.kind == term.kind == "trend"]
+                nested = present and term.size % present[0].size == 0
+                offer(
+                    number,
+                    share,
+                    term,
+                    self._price(present[0], which[number], chosen[which[number]]) if nested else 0.0,
+                )
         if self.clock.has_trends and "shift" in self.kinds:
             for number, (explained, shift) in enumerate(self._shifts(which, chosen, basis, left, root)):
                 if shift is not None:
@@ -460,16 +466,27 @@ class BackgroundSearch:
                     offer(number, explained / float(total[number]), wave)
         return [one for _, one in best]
 
-    def _offered(self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]]) -> list[Term]:
-        """Return the fixed terms, and further harmonics of the waves that some target has."""
-        found = dict.fromkeys(self.fixed)
-        for k in which:
+    def _offered(self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]]) -> dict[Term, list[int]]:
+        """Return the terms that need no search, each with the positions in ``which`` of the targets that may add it.
+
+        These are the fixed terms, finer trends than the present one, and the next harmonic of each wave.
+        """
+        found: dict[Term, list[int]] = {}
+        for number, k in enumerate(which):
+            coarsest = max((term.size for term in chosen[k] if term.kind == "trend"), default=0)
+            for term in self.fixed:
+                if term not in chosen[k] and (term.kind != "trend" or term.size > coarsest):
+                    found.setdefault(term, []).append(number)
             for term in chosen[k]:
-                if term.kind == "wave" and term.harmonic < MOST_HARMONICS:
-                    higher = term._replace(harmonic=term.harmonic + 1, searched=1.0)
-                    if term.place / higher.harmonic >= SHORTEST * self.clock.step:
-                        found[higher] = None
-        return list(found)
+                higher = term._replace(harmonic=term.harmonic + 1, searched=1.0)
+                if (
+                    term.kind == "wave"
+                    and higher.harmonic <= MOST_HARMONICS
+                    and term.place / higher.harmonic >= SHORTEST * self.clock.step
+                    and higher not in chosen[k]
+                ):
+                    found.setdefault(higher, []).append(number)
+        return found
 
     def _shares(self, term: Term, basis: Basis, left: Residuals, root: Residuals) -> Float[Tensor, " target"]:
         """Return the sum of squares that a term explains of what is left over, given the basis.
@@ -559,6 +576,9 @@ class BackgroundSearch:
         power = (found.real.square() + found.imag.square()) * 2 / root.square().sum(1)[:, None, None]
         inner = torch.nn.functional.pad(power, (1, 1), value=torch.inf)
         peaks = power.masked_fill((power < inner[..., :-2]) | (power < inner[..., 2:]), 0.0)
+        for term in self.fixed:  # beside a period of the calendar is a cycle that changes over the seasons
+            if term.kind == "wave":
+                peaks[..., (frequency * term.place / clock.step - 1).abs() < BESIDE] = 0.0
         places = peaks.topk(MOST_PEAKS).indices.flatten(1)  # (target, place)
         results: list[tuple[float, Term | None]] = []
         searched = length / 2.0
@@ -566,8 +586,9 @@ class BackgroundSearch:
             rows, whole = float(self.rows[k]), float(total[number])
             price = self._price(Term("wave", place=1.0, searched=searched), k, chosen[k])
             least = whole * -math.expm1(-2 * (price + max(best[number][0] - 5.0, -3.0)) / rows)
-            line = (power[number, 1] / _level_around(power[number, 1])).max()
-            if float(power[number, 0].max()) < least / 2 and float(line) < LINE * math.log(length):
+            if k not in self.lines:
+                self.lines[k] = float((power[number, 1] / _level_around(power[number, 1])).max())
+            if float(power[number, 0].max()) < least / 2 and self.lines[k] < LINE * math.log(length):
                 results.append((0.0, None))
                 continue
             tried = frequency[places[number]]
@@ -671,11 +692,6 @@ def _level_around(gains: Float[Tensor, " frequency"]) -> Float[Tensor, " frequen
     others = (torch.arange(-NEAR[1], NEAR[1] + 1).abs() > NEAR[0]).nonzero()[:, 0]
     level = around[:, others].nanmedian(1).values.nan_to_num(0.0).clamp_min(TINY)
     return level.repeat_interleave(OVERSAMPLED)[: len(gains)]
-
-
-def _follows(term: Term, chosen: Sequence[Term]) -> bool:
-    """Return whether the next lower harmonic of a wave is present."""
-    return any(one.kind == "wave" and one.place == term.place and one.harmonic == term.harmonic - 1 for one in chosen)
 
 
 def _reversed_sums(values: Float[Tensor, "target row *rest"]) -> Float[Tensor, "target row *rest"]:

@@ -161,17 +161,17 @@ def parent_evidence(
     if grouped and left is not None:
         copied = copies_within_step(left, screened.targets, pairs.num_nodes)
         between = copied[screened.targets[:, None], screened.sources]
-        most = torch.where(screened.prior.isnan(), prior, screened.prior.sigmoid())
-        both = [torch.where(between, one.minimum(most), one) for one in both]
+        priors = torch.where(screened.prior.isnan(), prior, screened.prior.sigmoid())
+        both = [torch.where(between, one.minimum(priors), one) for one in both]
         similar = once.similarities()
         groups = near_copies(similar, _mixed(both, agreement))
         of_any = [_of_any(regressions, groups, one, prior, seed) for one in weights]
         groups = undecided(groups, _mixed(both, agreement), _mixed(of_any, agreement), KEEP)
         of_any = [one.masked_fill(groups == 0, torch.nan) for one in of_any]
         both = [equal_shares(one, groups, similar) for one in both] if groups.any() else both
-        first, others = first_members(groups), groups > 0
+        first, in_group = first_members(groups), groups > 0
         agreement = _agreement(
-            [torch.where(first, a, one.masked_fill(others, 0.0)) for a, one in zip(of_any, both, strict=True)]
+            [torch.where(first, a, one.masked_fill(in_group, 0.0)) for a, one in zip(of_any, both, strict=True)]
         )
         mean, either = _mixed(both, agreement), _mixed(of_any, agreement)
     in_model = torch.where(groups > 0, first_members(groups) & (either >= BELIEVED), both[0] >= BELIEVED)
