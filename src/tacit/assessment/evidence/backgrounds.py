@@ -576,9 +576,9 @@ class BackgroundSearch:
         power = (found.real.square() + found.imag.square()) * 2 / root.square().sum(1)[:, None, None]
         inner = torch.nn.functional.pad(power, (1, 1), value=torch.inf)
         peaks = power.masked_fill((power < inner[..., :-2]) | (power < inner[..., 2:]), 0.0)
-        for term in self.fixed:  # beside a period of the calendar is a cycle that changes over the seasons
-            if term.kind == "wave":
-                peaks[..., (frequency * term.place / clock.step - 1).abs() < BESIDE] = 0.0
+        for known in self.fixed:  # beside a period of the calendar is a cycle that changes over the seasons
+            if known.kind == "wave":
+                peaks[..., (frequency * known.place / clock.step - 1).abs() < BESIDE] = 0.0
         places = peaks.topk(MOST_PEAKS).indices.flatten(1)  # (target, place)
         results: list[tuple[float, Term | None]] = []
         searched = length / 2.0
