@@ -1,5 +1,6 @@
 """The page docs/results/ROBUSTNESS.md, from the records alone; run ``python -m benchmarks.robustness.page``."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,7 +114,7 @@ def _all(records: dict[str, dict[str, dict[str, Row]]]) -> list[str]:
                     _words(kind),
                     WORDS.get(name, name),
                     *(_spread(edges, key) for key in ("auroc", "aupr")),
-                    _false_share(edges),
+                    _share(edges),
                     _number(edges.get("calibration_error")),
                     *lists,
                     " / ".join(str(len(one.get("seeds", []))) for one in (edges, none)),
@@ -132,37 +133,39 @@ def _against(records: dict[str, dict[str, dict[str, Row]]]) -> list[str]:
             if EDGES in found and PLAIN in found:
                 both = found[EDGES], found[PLAIN]
                 cells = [_spread(one, key) for key in ("auroc", "aupr") for one in both]
-                lines.append(_row(_words(kind), WORDS.get(name, name), *cells, *map(_false_share, both)))
+                lines.append(_row(_words(kind), WORDS.get(name, name), *cells, *map(_share, both)))
     return lines
 
 
 def _better(records: dict[str, dict[str, dict[str, Row]]]) -> list[str]:
     lines = _head("kind", "score", "tacit", "other method", "its score", "tacit less the other")
-    for kind, key, own, name, other, mean, error in better(records):
-        score = "AUROC" if key == "auroc" else "average precision"
-        lines.append(_row(_words(kind), score, f"{own:.3f}", name, f"{other:.3f}", f"{mean:+.3f} ± {error:.3f}"))
+    for kind, key, name, own, other, mean, error in paired(records):
+        if mean < -WORSE * error:
+            score = "AUROC" if key == "auroc" else "average precision"
+            lines.append(_row(_words(kind), score, f"{own:.3f}", name, f"{other:.3f}", f"{mean:+.3f} ± {error:.3f}"))
     return lines
 
 
-def better(
-    records: dict[str, dict[str, dict[str, Row]]], ours: str = TACIT
-) -> Iterator[tuple[str, str, float, str, float, float, float]]:
-    """Yield kind, score, our mean, the other method and its mean, and the paired difference with its standard error."""
-    for kind, own in records[ours].items():
-        for key in ("auroc", "aupr"):
-            for name, found in records.items():
-                if name in OURS or key not in own.get(EDGES, {}) or key not in found.get(kind, {}).get(EDGES, {}):
-                    continue
-                mine, theirs = (
-                    dict(zip(one["seeds"], one[key], strict=True)) for one in (own[EDGES], found[kind][EDGES])
-                )
-                pairs = np.array([(mine[seed], theirs[seed]) for seed in mine if seed in theirs], dtype=float)
-                if len(pairs) < 2:
-                    continue
+def paired(
+    records: dict[str, dict[str, dict[str, Row]]],
+) -> Iterator[tuple[str, str, str, float, float, float, float]]:
+    """Yield kind, score, the other method, both means, and the paired difference with its standard error."""
+    for kind, own in records[TACIT].items():
+        for key, (name, found) in itertools.product(("auroc", "aupr"), records.items()):
+            if name in OURS or key not in own.get(EDGES, {}) or key not in found.get(kind, {}).get(EDGES, {}):
+                continue
+            mine, theirs = (dict(zip(one["seeds"], one[key], strict=True)) for one in (own[EDGES], found[kind][EDGES]))
+            pairs = np.array([(mine[seed], theirs[seed]) for seed in mine if seed in theirs], dtype=float)
+            if len(pairs) > 1:
                 difference = pairs[:, 0] - pairs[:, 1]
-                mean, error = float(difference.mean()), float(difference.std(ddof=1) / len(pairs) ** 0.5)
-                if mean < -WORSE * error:
-                    yield kind, key, float(pairs[:, 0].mean()), name, float(pairs[:, 1].mean()), mean, error
+                error = float(difference.std(ddof=1) / len(pairs) ** 0.5)
+                yield kind, key, name, *map(float, pairs.mean(0)), float(difference.mean()), error
+
+
+def false_share(found: Row) -> float | None:
+    """Return the false edges among all listed edges of one kind; None if none is listed."""
+    listed = sum(found.get("listed", []))
+    return sum(found["false"]) / listed if listed else None
 
 
 def _words(kind: str) -> str:
@@ -176,9 +179,9 @@ def _spread(found: Row, key: str) -> str:
     return f"{values.mean():.3f} ± {values.std(ddof=1) if len(values) > 1 else 0:.3f}"
 
 
-def _false_share(found: Row) -> str:
-    listed = sum(found.get("listed", []))
-    return f"{sum(found['false']) / listed:.1%}" if listed else "-"
+def _share(found: Row) -> str:
+    share = false_share(found)
+    return "-" if share is None else f"{share:.1%}"
 
 
 def _number(value: float | None) -> str:

@@ -83,6 +83,11 @@ def unknown_wave(rng: np.random.Generator, rows: int, nodes: int) -> Values:
     return waves(rng, rows, nodes, (float(rng.uniform(14, 60)),))
 
 
+def trends_and_waves(rng: np.random.Generator, rows: int, nodes: int) -> Values:
+    """A trend and a daily cycle."""
+    return trends(rng, rows, nodes) + waves(rng, rows, nodes, (24.0,))
+
+
 def yearly_wave(rng: np.random.Generator, rows: int, nodes: int) -> Values:
     """A shared yearly cycle: phases differ by about two weeks, amplitudes by a factor of up to 3."""
     angle = 2 * np.pi * np.arange(rows)[:, None] / 365.25 + rng.uniform(0, 2 * np.pi) + rng.normal(0, 0.25, nodes)
@@ -329,9 +334,7 @@ def _kinds() -> tuple[dict[str, Callable[..., System]], tuple[str, ...]]:
         "yearly": partial(with_background, background=yearly_wave, rows=1_095, step="D"),
         "shift": partial(with_background, background=partial(shifts, common=False)),
         "shift_common": partial(with_background, background=partial(shifts, common=True)),
-        "trend_and_cycle": partial(
-            with_background, background=lambda *of: trends(*of) + waves(*of, periods=(24.0,)), rows=1_200, step="h"
-        ),
+        "trend_and_cycle": partial(with_background, background=trends_and_waves, rows=1_200, step="h"),
         "one_of_40_trend": partial(one, background=partial(of_one, background=trends)),
         "one_of_40_shift": partial(one, background=partial(of_one, background=partial(shifts, common=False))),
         "one_of_40_cycle": partial(

@@ -10,7 +10,7 @@ pytest.importorskip("sklearn")
 
 from benchmarks.observation.methods import Answer
 from benchmarks.robustness import __main__ as study
-from benchmarks.robustness import records
+from benchmarks.robustness import page, records
 from benchmarks.robustness.compass import COMPASS
 from benchmarks.robustness.methods import filled
 from benchmarks.robustness.systems import BACKGROUNDS, EDGES, KINDS, NONE, PLAIN, make, truths
@@ -109,3 +109,27 @@ def _installed(name):
     from importlib.util import find_spec
 
     return name in sys.modules or find_spec(name) is not None
+
+
+def test_the_page_has_the_figures_of_the_records(tmp_path):
+    edges = {"kind": "trend", "truth": EDGES, "edges": 9, "seconds": 1.0}
+    probabilities = {"listed": 10, "may_exist": [0.9], "may_exist_true": [0]}
+    none = {"kind": "trend", "truth": NONE, "edges": 0, "auroc": None, "aupr": None, "seconds": 3.0, **probabilities}
+    lines = {
+        "tacit": [
+            *({**edges, **probabilities, "seed": seed, "auroc": 0.8, "aupr": 0.5, "false": seed} for seed in (1, 2)),
+            {**none, "seed": 1, "listed": 0, "false": 0, "may_exist": [], "may_exist_true": []},
+            {**none, "seed": 2, "listed": 3, "false": 3},
+            {"kind": "trend", "truth": NONE, "seed": 3, "failed": "ValueError: no"},
+        ],
+        "ridge": [{**edges, "seed": seed, "auroc": 0.8 + 0.05 * seed, "aupr": 0.5} for seed in (1, 2)],
+    }
+    for name, rows in lines.items():
+        raw = records.path_of(tmp_path, name, ".jsonl")
+        raw.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        records.write(name, tmp_path, tmp_path)
+    text = page.page(tmp_path)
+    cells = "0.800 ± 0.000 | 0.500 ± 0.000 | 15.0% | 0.100 | 50% | 1.5 | 2 / 2 | 1 | 2.0"
+    assert f"| trend | tacit | {cells} |" in text
+    assert "| trend | AUROC | 0.800 | ridge | 0.875 | -0.075 ± 0.025 |" in text
+    assert "| trend | average precision" not in text
