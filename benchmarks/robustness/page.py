@@ -42,7 +42,7 @@ WHAT = {
     "outliers": "1% of the values are 5 to 15 deviations off",
     "saturation": "values are clipped at .7 to 1.3 deviations",
     "unit_change": "two nodes change from Celsius to Fahrenheit in one row",
-    "exact_zeros": "rain: positive and skewed, with a share of exact zeros of a half and more",
+    "exact_zeros": "rain: positive and skewed; about two thirds of the values are exact zeros",
     "aggregated": "means of three steps",
     "changing_weights": "half of the edges end half-way, and all own weights change there",
     "oscillators": "noisy phase oscillators (Kuramoto), with and without coupling; their sine is observed",

@@ -264,13 +264,22 @@ def _between(weights: Weights) -> Weights:
 
 
 def exact_zeros(seed: int, truth: str, kind: str, nodes: int = 8, rows: int = 1_000) -> System:
-    """Rain: $s_t = max(0, c + (diag(o) + |W|) s_{t-1} + e_t)$, and 10 s^2 is observed, with one digit: half are 0."""
+    r"""Rain: $10 r_t^2$ with one digit is observed, $r_t = \max(0, c + (\mathrm{diag}(o) + |W|) r_{t-1} + e_t)$.
+
+    About two thirds of the values are 0. On odd seeds $r = \max(0, c + s)$ with a linear series s, of which negative
+    values act too, although 0 is observed there.
+    """
     rng = np.random.default_rng(seed)
-    weights, dry = np.abs(weights_of(rng, nodes, truth != NONE)), rng.uniform(-0.9, -0.3, nodes)
-    roots = np.zeros((BURN_IN + rows, nodes))
-    for now in range(1, len(roots)):
-        roots[now] = np.maximum(0, dry + weights @ roots[now - 1] + rng.normal(size=nodes))
-    return system(kind, (10 * roots[BURN_IN:] ** 2).round(1), weights)
+    weights = weights_of(rng, nodes, truth != NONE)
+    weights = stable(np.zeros_like(weights), np.abs(_between(weights)), weights.diagonal())[1]
+    dry, noise = rng.uniform(-0.9, -0.3, nodes), rng.normal(size=(BURN_IN + rows, nodes))
+    if seed % 2:
+        roots = dry + linear(weights, noise)
+    else:
+        for now in range(1, len(noise)):
+            noise[now] += dry + weights @ np.maximum(0, noise[now - 1])
+        roots = noise[BURN_IN:]
+    return system(kind, (10 * np.maximum(0, roots) ** 2).round(1), weights)
 
 
 def aggregated(seed: int, truth: str, kind: str, nodes: int = 8, rows: int = 1_000) -> System:
