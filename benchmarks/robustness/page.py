@@ -61,7 +61,8 @@ BACKGROUND = """
 A background has .7 to 5 deviations of the node. On even seeds it is added to what is observed; on odd seeds it drives
 the nodes and passes through the edges. The kinds *cc* are those of the package causalcompass
 ([CausalCompass](https://arxiv.org/abs/2602.07915)) with its defaults, 10 nodes and 1,000 rows: a VAR with three lags,
-and Lorenz-96. In *missing* its authors' filling with the last value is used; in *gaps* the same cells are empty.
+and Lorenz-96; *cc coefficients*, where weights change, has 500 rows. In *missing* empty cells have the last value, as
+its authors fill them; in *gaps* they are empty.
 
 Methods: *tacit* is the evidence with which a fit begins, *tacit fit* a complete fit with defaults, and *tacit, no
 background* the version that did not have backgrounds. Tacit sees the dates where a table has them. The other methods
