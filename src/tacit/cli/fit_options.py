@@ -56,7 +56,8 @@ Background = Annotated[
     str | None,
     _text(
         "auto|none|NAMES",
-        "What nodes do without the graph: chosen from the data, nothing, or terms such as daily,trend. [default: auto]",
+        "Trends, shifts and cycles beside which edges are tested: auto, none, or names such as daily,trend. "
+        "[default: auto]",
         DATA,
     ),
 ]

@@ -110,9 +110,9 @@ class Background:
         return sum(term.size for term in self.terms)
 
     @property
-    def has_level(self) -> bool:
-        """Whether the last term is a level: edges then read deviations from it."""
-        return bool(self.terms) and isinstance(self.terms[-1], Level)
+    def num_levels(self) -> int:
+        """Number of levels, which are the last terms; edges read deviations from the level that a node uses."""
+        return sum(isinstance(term, Level) for term in self.terms)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

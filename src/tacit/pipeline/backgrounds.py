@@ -1,6 +1,5 @@
 """The background of a fit: found before the evidence, turned into columns of the pairs, and said in one line."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +22,9 @@ NAMED = 3  # nodes in a sentence
 PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
 SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
 SLOW = ("trend", "shift")
+FEWEST = 100  # rows that a search requires
 NONE = "background = none: no node needs a trend, a shift or a cycle"
+FEW = "background = none: a search for trends, shifts and cycles requires {fewest} rows with a window before them"
 WORDS = {"trend": "slow trend", "shift": "level shift", "category": "weekends"}
 
 
@@ -34,11 +35,17 @@ def choose_backgrounds(dataset: Dataset, rules: EdgeRules, config: FitConfig) ->
         return None
     pairs = all_pairs(dataset.split)
     clock = Clock.of(pairs, dated=dataset.dated)
+    asked = () if names == ("auto",) else names
     if clock is None:
-        asked = names if names != ("auto",) else ()
         require(not asked, f"background names '{', '.join(asked)}', but the table has too few rows; leave it out")
         return None
-    asked = () if names == ("auto",) else names
+    need = {"trend", "shift", "cycle"}.intersection(asked)
+    require(
+        not need or clock.has_trends or (need == {"cycle"} and clock.has_search),
+        f"background names '{', '.join(sorted(need))}', which requires {FEWEST} rows with a window before them, or "
+        f"{2 * FEWEST} in each of at most 20 series, got {clock.shortest} in the shortest of {len(clock.parts)}; "
+        "leave it out",
+    )
     return find_backgrounds(
         pairs,
         layout_of(preparation),
@@ -60,11 +67,6 @@ def background_of(source: Source, config: FitConfig) -> Backgrounds | None:
 def _term(name: str, clock: Clock) -> Term:
     """Return the term of a name; one that the table cannot carry is refused."""
     if name == "trend":
-        require(
-            clock.has_trends,
-            f"background names 'trend', which requires 100 rows, or 200 in each of at most 20 series, got "
-            f"{clock.shortest} in the shortest of {len(clock.parts)}; leave it out",
-        )
         return Term("trend")
     require(
         clock.dated,
@@ -90,7 +92,7 @@ def fit_background(evidence: RegressionEvidence, source: Source, options: DataOp
     """Return the columns of the pairs for the likeliest background of each node.
 
     A trend or a shift becomes a level, an exponentially weighted mean of the node's own past, because a forecast does
-    not know how a trend goes on. All such nodes share the half-life that explains most. Edges read deviations from the
+    not know how a trend goes on. The half-life is the one that explains most. Edges read deviations from the
     level of the source, so nodes downstream have a level too, which follows what these deviations leave out.
     """
     backgrounds = evidence.backgrounds
@@ -117,26 +119,26 @@ def fit_background(evidence: RegressionEvidence, source: Source, options: DataOp
 
 
 def _with_level(made: Background, slow: np.ndarray, source: Source, options: DataOptions, seed: int) -> Background:
-    """Add the level with the half-life that explains most of the targets in the training part."""
-    tried = [
-        Background((*made.terms, Level(half_life)), np.concatenate([made.used, slow[:, None]], 1))
-        for half_life in HALF_LIVES
-    ]
-    lost = []
-    for background in tried:
-        dataset = Dataset.prepare(source, options, seed=seed, scaled=True, background=background)
+    """Add to each of the slow nodes the level with the half-life that explains most of its targets in training."""
+    nodes = np.flatnonzero(slow).tolist()
+    lost = np.zeros((len(HALF_LIVES), len(slow)))
+    for number, half_life in enumerate(HALF_LIVES):
+        tried = Background((*made.terms, Level(half_life)), np.concatenate([made.used, slow[:, None]], 1))
+        dataset = Dataset.prepare(source, options, seed=seed, scaled=True, background=tried)
         train, sizes = dataset.split.train, dataset.preparation.sizes
-        total = 0.0
-        layout = SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels, sizes.known, level=True)
+        layout = SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels, sizes.known, levels=1)
         read, newest = layout.relative(train.inputs)[..., :-1].double(), layout.newest(train.inputs).double()
-        for node in np.flatnonzero(slow).tolist():
+        for node in nodes:
             known = slice(None) if train.observed is None else train.observed[:, node, 0] > 0
             own = torch.nn.functional.pad(read[known, node], (0, 1), value=1.0)
             change = (train.targets[known, node, :1] - newest[known, node, :1]).double()
             left = change - own @ torch.linalg.lstsq(own, change, driver="gelsd").solution
-            total += len(change) * math.log(float(left.square().mean()) + 1e-12)
-        lost.append(total)
-    return tried[int(np.argmin(lost))]
+            lost[number, node] = float(left.square().mean())
+    best = lost.argmin(0)
+    chosen = sorted({int(best[node]) for node in nodes})
+    levels = tuple(Level(HALF_LIVES[number]) for number in chosen)
+    used = [slow & (best == number) for number in chosen]
+    return Background((*made.terms, *levels), np.concatenate([made.used, np.stack(used, 1)], 1))
 
 
 def _same(one: Term, other: Term, clock: Clock) -> bool:
@@ -159,10 +161,10 @@ def background_choice(backgrounds: Backgrounds | None, dataset: Dataset, config:
         return []
     said = background_words(backgrounds, dataset.nodes)
     if not said:
-        return [NONE]
-    reason = "these nodes follow it without the graph; set background=none to leave it out"
+        return [NONE if len(all_pairs(dataset.split)) >= FEWEST else FEW.format(fewest=FEWEST)]
+    reason = "these nodes have it by themselves, and edges are tested beside it; none leaves it out"
     if config.data.background != ("auto",):
-        reason = "the option asks for it"
+        reason = "set by the option"
     read = "" if dataset.preparation.background.terms else "; the evidence uses it, the network does not"
     return [f"background = {', '.join(said)}: {reason}{read}"]
 

@@ -136,7 +136,7 @@ def _build_predictor(
     if config.graph.simultaneous:
         residual = bool(config.predictor.residual)
         return SimultaneousFilter(
-            sizes.num_nodes, sizes.window, sizes.num_features, residual=residual, known=sizes.known, level=sizes.level
+            sizes.num_nodes, sizes.window, sizes.num_features, residual=residual, known=sizes.known, levels=sizes.levels
         )
     return kind.build(sizes, config.predictor, candidates, noise)
 

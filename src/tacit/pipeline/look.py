@@ -10,10 +10,10 @@ from tacit.config import FitConfig
 from tacit.data import Finding, Series, look_at
 from tacit.errors import InputError
 from tacit.pipeline.backgrounds import background_of, background_words
-from tacit.pipeline.sources import Source, read_sources
+from tacit.pipeline.sources import Source, about, read_sources
 
 SHOWN, NAMED = 3, 5  # findings of a kind that are written out, and names in a list
-BACKGROUND = "{words}: the fit takes it out before it tests edges; --background none leaves it in"
+BACKGROUND = "{words}: edges are tested beside it; --background none leaves it out"
 CLEAR = "clear the cells if they are wrong (empty cells are missing values)"
 
 
@@ -60,7 +60,8 @@ def check_table(sources: Sequence[str], config: FitConfig) -> tuple[dict[str, An
 def looked_at(source: Source) -> list[str]:
     """Return the sentences on a table of series for a fit; none for pairs."""
     series = source.content
-    return sentences(look_at(series), series) if isinstance(series, Series) else []
+    with about(source.name):
+        return sentences(look_at(series), series) if isinstance(series, Series) else []
 
 
 def sentences(found: Sequence[Finding], series: Series) -> list[str]:
@@ -89,7 +90,8 @@ def sentence(finding: Finding, series: Series) -> str:
             if finding.kind == "unit":
                 change += f", as if its unit changed (a factor of about {numbers['unit']:g})"
             side = "" if series.series_names else f", or fit one side with --where {_side(series, finding.rows[0])}"
-            return f"{names} {change}, and stays there: the fit uses the values as they are; correct them{side}"
+            remedy = f"if the unit changed, correct the values{side}"
+            return f"{names} {change}, and stays there: the fit allows for a new level; {remedy}"
         case "spikes":
             farthest, values, them = f"{numbers['value']:.6g} at {at[0]}", "a value", "it"
             if len(at) > 1:

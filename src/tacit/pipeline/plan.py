@@ -52,7 +52,7 @@ SCALES = {
     "level": "the series differ in level, so each is measured from its own mean",
     "series": "the deviations of the series differ by a factor of 3 or more",
 }
-TAKEN_OUT = "What nodes do without the graph was taken out before edges were tested: {words}."
+TAKEN_OUT = "Edges were tested beside the background of the nodes: {words}."
 FEWER_STEPS = (
     "regressions on all {window} steps of the window would take long: the weights of the newest {read} start at "
     "regressions, those of older steps at 0; use a shorter window, for example --window 24"
@@ -237,6 +237,10 @@ def _with_evidence(
         data = config.data.model_copy(update={"window": needed})
         dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     if not regression:
+        require(
+            config.data.background in (("auto",), ("none",)),
+            "background requires regressions that test the edges; leave it out, or use predictor.kind=filter",
+        )
         return dataset, rules, None, config, []
     listener.stage("evidence: first look")
     usual, _ = usual_layout(config.graph.layout, rules)

@@ -69,7 +69,7 @@ class SeriesPreparation:
             scaling.num_features,
             scaling.out_channels,
             known,
-            self.background.has_level,
+            self.background.num_levels,
         )
 
     @property

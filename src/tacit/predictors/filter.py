@@ -77,7 +77,7 @@ class GraphFilter(nn.Module):
         sent_features: int | None = None,
         candidates: CandidateEdges | None = None,
         known: int = 0,
-        level: bool = False,
+        levels: int = 0,
     ) -> None:
         """Build the filter with all weights 0; a fit starts at random weights, or see :meth:`with_weights`.
 
@@ -85,7 +85,7 @@ class GraphFilter(nn.Module):
         """
         super().__init__()
         require_int("num_nodes", num_nodes)
-        self.layout = SeriesLayout(window, num_features, out_channels, known, level)
+        self.layout = SeriesLayout(window, num_features, out_channels, known, levels)
         self.layout.require_residual(residual)
         self.sent_features = min(out_channels, num_features) if sent_features is None else sent_features
         require_int("sent_features", self.sent_features)
@@ -226,8 +226,8 @@ class GraphFilter(nn.Module):
         their level, and the level is a random walk.
         """
         read = self.layout.relative(inputs)
-        if self.layout.level and self.residual:
-            read = torch.cat([read[..., :-1], torch.zeros_like(read[..., -1:])], -1)
+        if self.layout.levels and self.residual:
+            read = torch.nn.functional.pad(read[..., : -self.layout.levels], (0, self.layout.levels))
         return read
 
 
@@ -254,7 +254,7 @@ def _build(sizes: Sizes, options: Options, candidates: CandidateEdges | None, _o
         sent_features=sizes.num_features if sizes.window == 1 else None,
         candidates=candidates,
         known=sizes.known,
-        level=sizes.level,
+        levels=sizes.levels,
     )
 
 

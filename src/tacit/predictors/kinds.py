@@ -24,8 +24,8 @@ from tacit.graph import CandidateEdges
 class Sizes:
     """The sizes of the data that a predictor is built for; pairs without time have a window of 1.
 
-    ``known``, ``level``  columns of a node after its window, and whether the last one is its level; see
-                          :class:`~tacit.predictors.SeriesLayout`
+    ``known``, ``levels``  columns of a node after its window, and how many of them are levels; see
+                           :class:`~tacit.predictors.SeriesLayout`
     """
 
     num_nodes: int
@@ -33,7 +33,7 @@ class Sizes:
     num_features: int
     out_channels: int
     known: int = 0
-    level: bool = False
+    levels: int = 0
 
     @property
     def in_channels(self) -> int:

@@ -2,8 +2,8 @@
 
 The column is ``lag * num_features + feature``, the oldest lag first. The features of a lag are the target variables
 (``out_channels`` of them), then further variables and flags. After the window come ``known`` columns, which are not
-sent along edges: covariates at the time of the target and columns of the background. With ``level`` the last of them
-is the level of the node's first variable, from which deviations are measured.
+sent along edges: covariates at the time of the target and columns of the background. The last ``levels`` of them are
+levels of the node's first variable, of which a node uses at most one; deviations are measured from it.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class SeriesLayout:
     num_features: int
     out_channels: int = 1
     known: int = 0
-    level: bool = False
+    levels: int = 0
 
     def __post_init__(self) -> None:
         for name in ("window", "num_features", "out_channels"):
@@ -74,14 +74,14 @@ class SeriesLayout:
         """Return the inputs with the lags of the first feature as deviations from the level, if there is one.
 
         >>> import torch
-        >>> layout = SeriesLayout(window=2, num_features=1, known=1, level=True)
+        >>> layout = SeriesLayout(window=2, num_features=1, known=1, levels=1)
         >>> layout.relative(torch.tensor([[[3.0, 4.0, 2.5]]])).tolist()
         [[[0.5, 1.5, 2.5]]]
         """
-        if not self.level:
+        if not self.levels:
             return inputs
-        lags = self.lags(inputs)
-        lags = torch.cat([lags[..., :1] - inputs[..., None, -1:], lags[..., 1:]], -1)
+        lags, level = self.lags(inputs), inputs[..., -self.levels :].sum(-1)[..., None, None]
+        lags = torch.cat([lags[..., :1] - level, lags[..., 1:]], -1)
         return torch.cat([lags.flatten(2), self.trailing(inputs)], -1)
 
     def newest(self, inputs: Inputs) -> Targets:

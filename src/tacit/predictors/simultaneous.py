@@ -41,9 +41,9 @@ class SimultaneousFilter(GraphFilter):
         *,
         residual: bool = True,
         known: int = 0,
-        level: bool = False,
+        levels: int = 0,
     ) -> None:
-        super().__init__(num_nodes, window, num_features, residual=residual, known=known, level=level)
+        super().__init__(num_nodes, window, num_features, residual=residual, known=known, levels=levels)
         self.numbers_per_target = 1 + num_nodes
         self.within = nn.Parameter(torch.zeros(num_nodes, num_nodes))
         self.register_buffer("within_allowed", torch.zeros(num_nodes, num_nodes))

@@ -201,7 +201,7 @@ def _own_and_sent(
     more = parts.sent[:, :, layout.window * predictor.sent_features :]
     sent = torch.cat([sent, len(columns) + torch.arange(more.shape[2], device=inputs.device)])
     known = None if pairs.observed is None else predictor.complete(observed)
-    targets = pairs.targets - parts.offset * layout.level
+    targets = pairs.targets - parts.offset if layout.levels else pairs.targets
     made = Pairs(torch.cat([inputs, more], 2), targets, known)
     return (made, None, None) if torch.equal(columns, sent) else (made, columns, sent)
 
@@ -242,7 +242,7 @@ def _high_and_low(scores: Float[Tensor, "row slot"], others: Bool[Tensor, "row s
 
 def _without_residual(own: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:
     """Return the weights of the own path: the newest value is added to the filter's output, so it is subtracted."""
-    if not predictor.residual or predictor.layout.level:
+    if not predictor.residual or predictor.layout.levels:
         return own
     layout, own = predictor.layout, own.clone()
     channels = torch.arange(layout.out_channels, device=own.device)

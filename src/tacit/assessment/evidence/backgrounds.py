@@ -136,6 +136,11 @@ class Clock:
         fewest = 2 * FEWEST_ROWS if len(self.parts) == 1 else 4 * FEWEST_ROWS
         return self.shortest >= fewest and len(self.parts) <= MOST_SERIES
 
+    @property
+    def has_search(self) -> bool:
+        """Whether each series is long enough for periods that are found in the data."""
+        return self.shortest >= 2 * FEWEST_ROWS
+
     def cycles(self, period: float) -> float:
         """Return the number of cycles between the first and the last time."""
         return float(self.times.max() - self.times.min()) / period
@@ -460,7 +465,7 @@ class BackgroundSearch:
             for number, (explained, shift) in enumerate(self._shifts(which, chosen, basis, left, root)):
                 if shift is not None:
                     offer(number, explained / float(total[number]), shift)
-        if self.clock.shortest >= 2 * FEWEST_ROWS and "wave" in self.kinds:
+        if self.clock.has_search and "wave" in self.kinds:
             for number, (explained, wave) in enumerate(self._waves(which, chosen, basis, left, root, best, total)):
                 if wave is not None:
                     offer(number, explained / float(total[number]), wave)
@@ -576,9 +581,6 @@ class BackgroundSearch:
         power = (found.real.square() + found.imag.square()) * 2 / root.square().sum(1)[:, None, None]
         inner = torch.nn.functional.pad(power, (1, 1), value=torch.inf)
         peaks = power.masked_fill((power < inner[..., :-2]) | (power < inner[..., 2:]), 0.0)
-        for known in self.fixed:  # beside a period of the calendar is a cycle that changes over the seasons
-            if known.kind == "wave":
-                peaks[..., (frequency * known.place / clock.step - 1).abs() < BESIDE] = 0.0
         places = peaks.topk(MOST_PEAKS).indices.flatten(1)  # (target, place)
         results: list[tuple[float, Term | None]] = []
         searched = length / 2.0
@@ -603,12 +605,27 @@ class BackgroundSearch:
             if float(above[peak]) < least:
                 results.append((0.0, None))
                 continue
+            calendar = self._of_calendar(float(tried[peak]))
+            if calendar is not None:
+                at = torch.tensor([calendar.harmonic * clock.step / calendar.place], dtype=DOUBLE)
+                gain = float(self._gains_of_waves(at, basis[number], left[number], root[number])[0])
+                results.append((gain, None if calendar in chosen[k] else calendar))
+                continue
             gain, term = self._refined(
                 float(tried[peak]), 1 / size, basis[number], left[number], root[number], searched
             )
             gain = min(gain, whole * -math.expm1(-2 / rows * gain / float(level[peak])))
             results.append((gain, term and self._same_period(k, term)))
         return results
+
+    def _of_calendar(self, frequency: float) -> Term | None:
+        """Return the harmonic of a period of the calendar beside a frequency: a cycle that changes over the seasons."""
+        for term in self.fixed:
+            cycles = frequency * term.place / self.clock.step
+            near = abs(cycles - round(cycles)) < BESIDE * cycles and 1 <= round(cycles) <= MOST_HARMONICS
+            if term.kind == "wave" and near:
+                return term._replace(harmonic=round(cycles))
+        return None
 
     def _gains_of_waves(
         self, frequency: Float[Tensor, " wave"], basis: Tensor, left: Tensor, root: Tensor
