@@ -162,7 +162,7 @@ def parent_evidence(
     )
 
 
-def _mixed(mixture: list[tuple[Float[Tensor, " target"], Int[Tensor, " target"], Resampled]], prior: float) -> Probs:
+def _mixed(mixture: list[tuple[Float[Tensor, " _"], Int[Tensor, " _"], Resampled]], prior: float) -> Probs:
     """Return the probabilities averaged over backgrounds and resamples; each part has some targets, with weights."""
     total: Probs | None = None
     for weights, rows, part in mixture:
