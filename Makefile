@@ -10,7 +10,8 @@
 # make sdist      build the source distribution into dist/
 # make test-packages  build both, inspect them, and run them in an empty environment and an unpacked tree
 # make bench      measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
-# make peers      install the other methods that benchmarks/existence compares with
+# make peers      install the other methods that benchmarks/existence compares with, and the data of CausalCompass
+# make robustness  tables that break the assumptions, tacit and the other methods (hours), and their page
 # make fuzz       thousands of wrong inputs, others each time; writes docs/results/fuzzing and its page
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -22,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: demo test test-slow check check-words check-scripts format format-scripts docs wheel sdist test-packages \
-	bench peers fuzz mutations clean
+	bench peers robustness fuzz mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -84,7 +85,16 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/page.py
 
+# causalcompass pins old versions of numpy and others; its generators of data work with newer ones.
 peers: .venv/installed-peers
+	$(PIP) install --quiet --no-compile --no-deps causalcompass==0.1.2
+
+robustness: peers
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.robustness --sets 100 \
+		--methods 'tacit,ridge,stability selection,PCMCI,PCMCI+,VARLiNGAM' --truth none,edges
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.robustness --sets 100 --truth plain
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.robustness --sets 20 --methods 'tacit fit' --truth none,edges
+	$(BIN)/python -m benchmarks.robustness.page
 
 fuzz: .venv/installed-dev
 	TACIT_FUZZ_RECORD=docs/results/fuzzing/figures.json $(BIN)/pytest -s -m slow tests/fuzz/test_fuzz_long.py

@@ -20,6 +20,7 @@ import fuzz_page  # noqa: E402
 from benchmarks.existence import page as existence_page  # noqa: E402
 from benchmarks.figures import how_many_rows, two_numbers  # noqa: E402
 from benchmarks.observation import page as observation_page  # noqa: E402
+from benchmarks.robustness import page as robustness_page  # noqa: E402
 from benchmarks.simultaneous import page as simultaneous_page  # noqa: E402
 from benchmarks.situations import page as situations_page  # noqa: E402
 from benchmarks.studies import STUDIES as OWN_STUDIES  # noqa: E402
@@ -51,6 +52,7 @@ def drawn_pages() -> Complaints:
         (trust_page.PAGE, trust_page.page(trust_page.RESULTS), "python benchmarks/trust_page.py"),
         (existence_page.PAGE, existence_page.page(), "python -m benchmarks.existence.page"),
         (observation_page.PAGE, observation_page.page(), "python -m benchmarks.observation.page"),
+        (robustness_page.PAGE, robustness_page.page(), "python -m benchmarks.robustness.page"),
         (situations_page.PAGE, situations_page.page(), "python -m benchmarks.situations.page"),
         (simultaneous_page.PAGE, simultaneous_page.page(), "python -m benchmarks.simultaneous.page"),
         (targets_page.PAGE, targets_page.page(), "python -m benchmarks.targets"),

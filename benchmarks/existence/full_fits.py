@@ -40,7 +40,7 @@ COUNTS = {
     "gpvar": 5,
 }
 FOLDER = RESULTS / "full_fits"
-MOST_NODES = 30  # up to here a record keeps ``exists`` of every pair, for pooled calibration
+MOST_NODES = 40  # up to here a record keeps ``exists`` of every pair, for pooled calibration
 
 
 def write_data(system: System, folder: Path) -> tuple[Path, FitConfig]:
@@ -52,7 +52,7 @@ def write_data(system: System, folder: Path) -> tuple[Path, FitConfig]:
     frames = []
     for number, values in enumerate(system.series):
         frame = pd.DataFrame(values, columns=list(names(system)))
-        frame.insert(0, "time", np.arange(len(frame)))
+        frame.insert(0, "time", np.arange(len(frame)) if system.times is None else system.times)
         if len(system.series) > 1:
             frame.insert(0, "series", f"s{number}")
         frames.append(frame)

@@ -48,11 +48,13 @@ def evidence(system: System) -> Scores:
     from tacit.pipeline.sources import Source
 
     nodes = system.nodes or tuple(f"v{node}" for node in range(system.num_nodes))
-    series = Series.joined([Series(np.ascontiguousarray(one)[:, :, None], nodes) for one in system.series])
+    parts = [Series(np.ascontiguousarray(one)[:, :, None], nodes, times=system.times) for one in system.series]
+    series = Series.joined(parts) if len(parts) > 1 else parts[0]
     config = FitConfig(predictor=PredictorOptions(kind="filter"))  # the evidence is the same for every kind
     plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
     assert plan.evidence is not None
-    return np.asarray(plan.evidence.evidence.exists, dtype=float)
+    exists = plan.evidence.shaped(plan.evidence.evidence.exists, over_table=False)
+    return np.nan_to_num(np.asarray(exists, dtype=float))
 
 
 def is_probability(name: str) -> bool:

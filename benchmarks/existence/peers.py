@@ -54,6 +54,12 @@ def random_forest(series: tuple[Values, ...], centre: bool = False) -> Scores:
 
 def pcmci(series: tuple[Values, ...], centre: bool = False) -> Scores:
     """Largest partial correlation over the lags in the second stage of PCMCI (tigramite, ParCorr)."""
+    sizes = np.abs(pcmci_results(series, centre)["val_matrix"][:, :, 1:]).max(2)  # (source, target)
+    return np.asarray(np.nan_to_num(sizes.T))
+
+
+def pcmci_results(series: tuple[Values, ...], centre: bool = False) -> dict[str, np.ndarray]:
+    """Return the arrays (source, target, lag) that PCMCI returns, with its defaults."""
     from tigramite import data_processing
     from tigramite.independence_tests.parcorr import ParCorr
     from tigramite.pcmci import PCMCI
@@ -64,9 +70,10 @@ def pcmci(series: tuple[Values, ...], centre: bool = False) -> Scores:
     frame = data_processing.DataFrame(
         dict(enumerate(parts)) if several else parts[0], analysis_mode="multiple" if several else "single"
     )
-    found = PCMCI(frame, ParCorr(significance="analytic"), verbosity=0).run_pcmci(tau_min=1, tau_max=lags)
-    sizes = np.abs(found["val_matrix"][:, :, 1:]).max(2)  # (source, target)
-    return np.asarray(np.nan_to_num(sizes.T))
+    found: dict[str, np.ndarray] = PCMCI(frame, ParCorr(significance="analytic"), verbosity=0).run_pcmci(
+        tau_min=1, tau_max=lags
+    )
+    return found
 
 
 def varlingam(series: tuple[Values, ...], centre: bool = False) -> Scores:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from benchmarks.studies.gpvar_system import GPVARSystem
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 
 SEEDS = {"choose": range(1_000), "test": range(10_000, 11_000)}
 CHOOSE, TEST = SEEDS["choose"], SEEDS["test"]
@@ -29,7 +29,8 @@ Weights = Float[np.ndarray, "node node"]
 class System:
     """One data set and its graph: several series of one law, or pairs (inputs and targets) where order means nothing.
 
-    ``theta`` is how often an edge acts: 1 for every edge of a fixed graph, 0 without an edge.
+    ``theta`` is how often an edge acts: 1 for every edge of a fixed graph, 0 without an edge. ``times`` are the dates
+    of the rows of one series, where it has dates.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class System:
     inputs: Values | None = None
     targets: Values | None = None
     nodes: tuple[str, ...] = field(default=())
+    times: Shaped[np.ndarray, " time"] | None = None
 
     @property
     def num_nodes(self) -> int:

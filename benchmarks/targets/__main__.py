@@ -4,11 +4,21 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks.targets import Target, existence, observation, simultaneous, situations, speed, studies, trust
+from benchmarks.targets import (
+    Target,
+    existence,
+    observation,
+    robustness,
+    simultaneous,
+    situations,
+    speed,
+    studies,
+    trust,
+)
 from benchmarks.targets.misses import MISSES
 
 PAGE = Path(__file__).parents[1] / "TARGETS.md"
-TOPICS = (speed, trust, existence, simultaneous, observation, situations, studies)
+TOPICS = (speed, trust, existence, robustness, simultaneous, observation, situations, studies)
 HEAD = """# Targets
 
 What was to be reached, beside what was measured. `python -m benchmarks.targets` draws this page from the records;

@@ -110,6 +110,8 @@ def _edge_table(run: Run) -> "pandas.DataFrame":
     listed = columns.found if columns.exists is not None else columns.drawable & (columns.acts >= 0.5)
     empty = np.full(count, np.nan)
     source, target = names[columns.source], names[columns.target]
+    if columns.group is not None:
+        source = np.where(columns.group == "", source, columns.group)
     undirected = np.full(count, is_symmetric(run)) if columns.undirected is None else columns.undirected
     swapped = undirected & (source > target)  # the order of such a pair must not depend on that of the nodes
     table = {

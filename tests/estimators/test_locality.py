@@ -4,9 +4,10 @@ from torch import nn
 
 from tacit.errors import InputError
 from tacit.estimators import check_locality
+from tacit.estimators.flips import flip_edges
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.predictors import HopPredictor
+from tacit.predictors import GraphFilter, HopPredictor
 from tacit.training import LatentGraphModel
 from toys import even_graph
 
@@ -26,6 +27,18 @@ class SymmetricGCN(nn.Module):
 def test_hop_predictor_is_local(rng):
     predictor = HopPredictor.random(3, 4, generator=rng)
     check_locality(predictor, even_graph(12), 4, 3, generator=rng)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-12])
+def test_a_filter_that_starts_at_weights_of_zero_is_local(rng, weight):
+    """The likelihood of data with many exact zeros can have its maximum where no edge changes the output."""
+    predictor = GraphFilter(num_nodes=4, window=2, num_features=1)
+    edge_weights = torch.zeros_like(predictor.edge_weights)
+    edge_weights[0, 1] = weight
+    warm = predictor.with_weights(torch.zeros_like(predictor.own), edge_weights, jitter=0.01)
+    model = LatentGraphModel(BernoulliGraph.uniform(4, generator=rng), warm, EnergyScore(scope="node"))
+    model.check(torch.randn(4, 4, 2, generator=rng), torch.zeros(4, 4, 1))
+    assert flip_edges(warm, even_graph(4), 2, generator=rng).changed.any()
 
 
 def test_fewer_hops_than_true_are_found_out(rng):

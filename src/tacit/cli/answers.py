@@ -145,8 +145,9 @@ def _print_edges(console: Any, job: "FitJob") -> None:
     known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect", "lag")}
     table = Table(box=None, pad_edge=False)
     table.add_column("edge")
-    directions = any(row["direction"] for row in rows)  # replaces the standard error, to fit 80 columns
-    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"] and not directions}
+    directions = any(row["direction"] for row in rows)
+    wide = directions or columns.group is not None  # without the standard error, to fit 80 columns
+    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"] and not wide}
     shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
     lags = job.run.lags
     shown |= {"lag": known["lag"] and lags is not None and lags.effects.shape[1] > 1}

@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import require
 from tacit.graph import GraphDistribution
-from tacit.predictors import initial_parameters
+from tacit.predictors import random_parameters
 from tacit.shapes import Inputs
 
 # Expected degrees of the random graphs: sparse graphs leave most nodes out of reach, dense ones reveal normalisations.
@@ -78,7 +78,7 @@ def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int,
     flipped[trials, row, column] = 1 - flipped[trials, row, column]
 
     fresh = copy.deepcopy(predictor)
-    fresh.load_state_dict(initial_parameters(predictor, generator), strict=False)
+    fresh.load_state_dict(random_parameters(predictor, generator), strict=False)
     before, after = (fresh(inputs, graph.as_operator(some[None])) for some in (graphs, flipped))
     change = (after - before).abs().amax((0, -1))
     node = row if candidates is None else candidates.row_node[row]

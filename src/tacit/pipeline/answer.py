@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evaluation import CLEAR
+from tacit.assessment.evidence import joined_names
 from tacit.assessment.uncertainty import FDR, false_discoveries
 from tacit.graph import GraphDistribution
 from tacit.pipeline.listing import Listing
@@ -32,6 +33,7 @@ class ListedGraph:
 
     ``values``      the probability that each edge exists; without evidence, that it acts in a given observation
     ``undirected``  the pairs whose direction is open, in one entry, with the probability of either direction
+    ``groups``      numbers of groups of copies in each row, 0 for other edges; the first edge of a group is listed
     ``within``      sentences on effects within a step, which ``num_within`` listed edges have
     """
 
@@ -50,6 +52,7 @@ class ListedGraph:
     lag: Tensor | None = None
     newest_lag: int = 1
     undirected: Tensor | None = None
+    groups: Tensor | None = None
     within: tuple[str, ...] = ()
     num_within: int = 0
 
@@ -85,6 +88,7 @@ class ListedGraph:
             edges.lag,
             1 if edges.lags is None else max(1, edges.lags.first),
             undirected,
+            edges.group,
             tuple(within_sentences(listed, undirected, edges.within_step, edges.direction, gaussian_of(evidence))),
             int(acting_within(listed, undirected, edges.within_step).sum()),
         )
@@ -106,6 +110,9 @@ class ListedGraph:
     def named(self, place: tuple[int, ...]) -> str:
         """Return an edge as text."""
         source, target = (self.nodes[int(ends[place])] for ends in (self.sources, self.targets))
+        if self.groups is not None and self.groups[place]:
+            members = self.sources[place[0]][self.groups[place[0]] == self.groups[place]]
+            source = joined_names([self.nodes[node] for node in members.tolist()])
         no_arrow = self.symmetric or (self.undirected is not None and bool(self.undirected[place]))
         return f"{source} {'-' if no_arrow else '->'} {target}"
 

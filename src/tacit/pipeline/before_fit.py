@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import torch
+
 from tacit.assessment.evidence import KEEP, Evidence
 from tacit.config import FitConfig
 from tacit.pipeline.edge_lags import lag_of_edges
@@ -18,6 +20,9 @@ def known_before_fit(evidence: RegressionEvidence | None, config: FitConfig, *, 
     found = evidence.evidence
     exists, effect = (evidence.shaped(values, over_table) for values in (found.exists, found.effect))
     shaped = replace(found, exists=exists, effect=effect)
+    if found.groups is not None and found.either is not None:
+        groups, either = (evidence.shaped(values, over_table) for values in (found.groups, found.either))
+        shaped = replace(shaped, groups=groups, either=either.masked_fill(groups == 0, torch.nan))
     assessment, lags = (
         from_evidence(shaped, config, seconds=evidence.seconds, resamples=evidence.resamples),
         evidence.lags,
@@ -42,5 +47,5 @@ def from_evidence(found: Evidence, config: FitConfig, *, seconds: float, resampl
         "resamples": resamples,
         "notes": list(found.notes),
     }
-    edges = EdgeFindings(exists=found.exists, effect=found.effect)
+    edges = EdgeFindings(exists=found.exists, effect=found.effect, exists_either=found.either, group=found.groups)
     return Assessment(edges=edges, evidence=about, evidence_seconds=seconds)

@@ -48,7 +48,10 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
 def needed_after_all(
     model: LatentGraphModel, train: Pairs, evidence: RegressionEvidence, preparation: Preparation, seed: int
 ) -> EdgeMask:
-    """Return the dropped edges that are more likely than not, given the predictions of the model."""
+    """Return the dropped edges that are more likely than not, given the predictions of the model.
+
+    The model needs one edge of a group of copies.
+    """
     pairs = train[:: -(-len(train) // MOST_ROWS)]
     candidates = evidence.found.screened
     kept = evidence.of_candidates(evidence.kept)
@@ -67,7 +70,7 @@ def needed_after_all(
     placed_odds = placed(odds.exp(), candidates, evidence.rules, over_table=evidence.over_table).log()
     if evidence.rules.symmetric:
         placed_odds = placed_odds + placed_odds.mT - math.log(evidence.found.density / (1 - evidence.found.density))
-    return placed_odds > 0
+    return (placed_odds > 0) & ~evidence.evidence.units.other
 
 
 def predicted_means(model: LatentGraphModel, pairs: Pairs, seed: int) -> PointPrediction:

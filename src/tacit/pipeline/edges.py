@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tacit.assessment.evidence import group_names
 from tacit.assessment.identification import FLAGS
 from tacit.assessment.uncertainty import FDR, EdgeIntervals, intervals_around, significant_edges
 from tacit.errors import require
@@ -17,7 +18,7 @@ from tacit.graph import GraphDistribution, edge_table, listed_table, to_networkx
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.listing import Listing
-from tacit.records import EDGE_COLUMNS, WORDS, EdgesBy
+from tacit.records import EDGE_COLUMNS, GROUP, WORDS, EdgesBy
 
 if TYPE_CHECKING:
     import networkx
@@ -76,11 +77,12 @@ class Edges:
 
     @property
     def kept(self) -> Tensor:
-        """True for each edge that may exist, whose probability was learned; all edges without evidence."""
-        exists = self.exists
-        if exists is None:
-            return torch.ones(self.graph.edge_shape, dtype=torch.bool)
-        return ~(exists < self.fitted.record.keep)  # unknown (NaN) edges are kept
+        """True for each edge that may exist, whose probability was learned; all edges without evidence.
+
+        Of a group of copies only the first edge was learned.
+        """
+        dropped = self.fitted.edges.dropped(self.fitted.record.keep)
+        return torch.ones(self.graph.edge_shape, dtype=torch.bool) if dropped is None else ~dropped
 
     @property
     def acts(self) -> Tensor:
@@ -104,13 +106,13 @@ class Edges:
         """Return the columns besides ``exists`` and ``probability`` that were computed, in the order of ``edges.csv``.
 
         Text columns are indices: ``identifiable`` in ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in
-        ``VARIES``.
+        ``VARIES``; ``group`` has the number of a group in its row.
         """
         edges, found = self.fitted.edges, dict[str, Tensor]()
         for key in EDGE_COLUMNS:
             if key not in edges.known or key in ("exists", "probability"):
                 continue
-            found[key] = edges.known[key] if key in WORDS else self.number(key)
+            found[key] = edges.known[key] if key in WORDS or key == GROUP else self.number(key)
             if key in ACTING:
                 found[key] = found[key].masked_fill(~self.kept, torch.nan)
         return found
@@ -140,6 +142,10 @@ class Edges:
             table = edge_table(probs, self.fitted.nodes, exists=exists, attributes=attributes)
         for name in attributes.keys() & WORDS.keys():
             table[name] = [WORDS[name][number] for number in table[name]]
+        if GROUP in attributes:
+            places = {name: number for number, name in enumerate(self.fitted.nodes)}
+            source, target = ([places[name] for name in table[key]] for key in ("source", "target"))
+            table[GROUP] = group_names(source, target, table[GROUP].tolist(), self.fitted.nodes)
         return table if chosen is None else table[table.pop("chosen")].reset_index(drop=True)
 
     def lag_table(self) -> "pandas.DataFrame":
@@ -224,6 +230,11 @@ class Edges:
         for name in attributes.keys() & WORDS.keys():
             for _, _, edge in graph.edges(data=True):
                 edge[name] = WORDS[name][edge[name]]
+        if GROUP in attributes:
+            table = self.table()
+            names = dict(zip(zip(table["source"], table["target"], strict=True), table[GROUP], strict=True))
+            for source, target, edge in graph.edges(data=True):
+                edge[GROUP] = names[source, target]
         return graph
 
     def to_pyg(self, threshold: float | None = None) -> "Data":
@@ -246,7 +257,12 @@ class Edges:
         return self.acts
 
     def _either_way(self, found: Listing) -> Tensor | None:
-        """Return ``exists``; both entries of a pair without direction have the probability of either direction."""
+        """Return ``exists``; both entries of a pair without direction have the probability of either direction.
+
+        The first edge of a group of copies has the probability of any of them.
+        """
+        if self.exists is not None and self.fitted.edges.group is not None:
+            return torch.where(found.listed, found.values, self.exists)
         if self.exists is None or not found.undirected.any():
             return self.exists
         return torch.where(found.undirected | found.undirected.mT, found.values.maximum(found.values.mT), self.exists)

@@ -22,6 +22,7 @@ from tacit.assessment.evidence import (
     WithinStep,
     likely_parents,
     may_exist,
+    merged,
     parent_evidence,
     simplest_form,
     simultaneous_evidence,
@@ -98,8 +99,11 @@ class RegressionEvidence:
         return possible & ~self.shaped(self.kept, over_table=False)
 
     def edges(self) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"], Float[Tensor, " edge"]]:
-        """Return source, target and ``exists`` of every edge that has an entry, by target and then source."""
-        exists = self.evidence.exists
+        """Return source, target and ``exists`` of every edge that has an entry, by target and then source.
+
+        A group of copies is one edge, that of its first member; the others have 0.
+        """
+        exists = self.evidence.units.values
         if self.over_table:
             return *self.rules.candidate_edges.edges(), exists[self.rules.candidate_edges.used]
         target, source = torch.ones_like(exists).nonzero().unbind(1)
@@ -141,6 +145,7 @@ class RegressionEvidence:
         return torch.stack([self._kept_by(one) for one in probs])
 
     def _kept_by(self, probs: Float[Tensor, "target candidate"]) -> EdgeMask:
+        probs = merged(probs, self.found.groups)
         exists = placed(probs, self.found.screened, self.rules, over_table=self.over_table)
         if self.rules.symmetric:
             exists = _both_ways(exists, self.found.density, self.rules)
@@ -198,6 +203,7 @@ def find_evidence(
         correlated=None if rules.simultaneous else SUGGESTION if may_suggest(config, preparation) else CAUTION,
         observation=observation,
         backgrounds=backgrounds,
+        grouped=not rules.simultaneous and not rules.symmetric,
     )
     exists, effect = (
         placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)
@@ -228,7 +234,10 @@ def find_evidence(
     effect = effect.masked_fill(exists.isnan(), torch.nan)
     effect = _filled(effect, rules, rules.open_edges()[3], torch.nan, over_table=over_table)
     notes = (*found.notes, *_constant_targets(pairs, dataset.nodes))
-    evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, notes)
+    groups = placed(found.groups, found.screened, rules, over_table=over_table)
+    either = placed(found.either, found.candidates, rules, over_table=over_table).masked_fill(groups == 0, torch.nan)
+    copies = (groups, either.float()) if groups.any() else (None, None)
+    evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, notes, *copies)
     return RegressionEvidence(
         evidence,
         found.form,

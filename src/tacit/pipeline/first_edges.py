@@ -2,7 +2,7 @@
 
 import torch
 
-from tacit.assessment.evidence import edge_units
+from tacit.assessment.evidence import edge_units, group_names
 from tacit.assessment.uncertainty import listed_edges
 from tacit.pipeline.evidence import RegressionEvidence
 
@@ -14,10 +14,9 @@ FROM_EVIDENCE = "from the evidence"
 def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EVIDENCE) -> str:
     """Return the edges that this evidence lists, the most likely first, in one line."""
     rules, within = evidence.rules, evidence.within
-    units = edge_units(
-        evidence.evidence.exists,
-        None if within is None else within.either.to(evidence.evidence.exists),
-        None if within is None else within.directions,
+    found, groups = evidence.evidence, evidence.evidence.groups
+    units = (
+        found.units if within is None else edge_units(found.exists, within.either.to(found.exists), within.directions)
     )
     exists = units.values
     source, target, _, required = rules.open_edges()
@@ -35,8 +34,11 @@ def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EV
     if not len(chosen):
         return f"{heading}: no edge is listed"
     no_arrow, nodes, probs = units.undirected[places] | rules.symmetric, rules.nodes, exists[places]
+    numbers = torch.zeros_like(source) if groups is None else groups[places]
+    named = group_names(source.tolist(), target.tolist(), numbers.tolist(), nodes)
     first = [
-        f"{nodes[source[edge]]} {'-' if no_arrow[edge] else '->'} {nodes[target[edge]]} {float(probs[edge]):.2f}"
+        f"{named[edge] or nodes[source[edge]]} {'-' if no_arrow[edge] else '->'} {nodes[target[edge]]} "
+        f"{float(probs[edge]):.2f}"
         for edge in chosen[:SHOWN].tolist()
     ]
     more = [f"and {len(chosen) - SHOWN:,} more"] if len(chosen) > SHOWN else []

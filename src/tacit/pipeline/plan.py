@@ -119,6 +119,8 @@ class Plan:
         config = config.model_copy(update={"predictor": tried.predictor})
         listener.stage("fit: starting values")
         given = config
+        if evidence is not None and dataset.preparation.is_series:
+            chosen = [*background_choice(evidence.backgrounds, dataset.nodes, config), *chosen]
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
@@ -257,7 +259,6 @@ def _with_evidence(
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which observation model")
         config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
-        observed = [*background_choice(backgrounds, dataset.nodes, config), *observed]
         if changed:
             listener.stage("evidence: which edges exist")
             data = config.data.model_copy(update={"window": data.window})

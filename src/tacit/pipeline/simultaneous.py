@@ -101,8 +101,11 @@ def with_held(model: LatentGraphModel) -> LatentGraphModel:
 def without_held(edges: EdgeFindings, model: LatentGraphModel) -> EdgeFindings:
     """Return the results without probabilities of edges whose direction within the step is open.
 
-    The effect and the lag of such a pair are those of the direction in the model.
+    The effect and the lag of such a pair are those of the direction in the model. No edge of a group of copies is
+    identifiable.
     """
+    if edges.identifiable is not None and edges.group is not None:
+        edges = edges.updated(identifiable=edges.identifiable.masked_fill(edges.group > 0, FLAGS.index("no")))
     held, probs = always_acting(model), model.graph.edge_probs.detach().cpu().double()
     opened = torch.zeros_like(held) if edges.direction is None else edges.direction == OPEN
     both = held | opened

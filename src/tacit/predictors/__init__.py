@@ -12,6 +12,7 @@ from tacit.predictors.protocol import (
     initial_parameters,
     num_hops_of,
     numbers_per_target_of,
+    random_parameters,
     relaxed_call,
 )
 from tacit.predictors.pyg import PyGPredictor
@@ -35,5 +36,6 @@ __all__ = [
     "initial_parameters",
     "num_hops_of",
     "numbers_per_target_of",
+    "random_parameters",
     "relaxed_call",
 ]

@@ -171,10 +171,14 @@ class GraphFilter(nn.Module):
         return warm
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return random weights, uniform within 1 / sqrt(number of inputs), or those of a warm start."""
+        """Return random weights, or those of a warm start."""
         if self.jitter is not None:
             moved = {name: _moved(value.detach(), self.jitter, generator) for name, value in self.named_parameters()}
             return moved | {"edge_weights": self._restricted(moved["edge_weights"])}
+        return self.random_parameters(generator)
+
+    def random_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return random weights, uniform within 1 / sqrt(number of inputs), also for a warm start."""
         _, sources, sent, _ = self.edge_weights.shape
         return {
             "own": uniform_within(self.own, 1 / math.sqrt(self.layout.in_channels), generator),

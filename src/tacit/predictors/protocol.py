@@ -57,6 +57,7 @@ class Predictor(Protocol):
     ``numbers_per_target``  numbers per target; if missing 1, the mean
     ``relaxed``             a call that is differentiable in the graphs; if missing, the call itself
     ``initial_parameters``  random weights from a generator; if missing, ``reset_parameters`` of the layers
+    ``random_parameters``   random weights, if ``initial_parameters`` returns given ones, as for a warm start
     """
 
     def __call__(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
@@ -117,6 +118,15 @@ def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Ten
             if callable(reset):
                 reset()
     return {name: value.detach() for name, value in fresh.named_parameters() if value.requires_grad}
+
+
+def random_parameters(module: nn.Module, generator: Generator) -> dict[str, Tensor]:
+    """Return random values of the trainable parameters, for checks of the structure of a module.
+
+    A module that starts at given values, which may be 0, has a method ``random_parameters(generator)``.
+    """
+    own = getattr(module, "random_parameters", None)
+    return initial_parameters(module, generator) if own is None else own(generator)
 
 
 def uniform_within(like: Tensor, bound: float, generator: Generator) -> Tensor:

@@ -4,11 +4,13 @@ from tacit.records.directories import CALL, make_directory, new_directory, requi
 from tacit.records.edges_by_csv import BY_COLUMNS, EDGES_BY, REGIME, EdgesBy
 from tacit.records.edges_csv import (
     EDGE_COLUMNS,
+    GROUP,
     VARIES,
     WORDS,
     EdgeFindings,
     candidates_text,
     edges_text,
+    group_numbers,
 )
 from tacit.records.forecasts_csv import FORECAST_NUMBERS, FORECASTS, QUANTILES, ForecastTable, read_forecasts
 from tacit.records.lags_csv import LAGS, LagTable
@@ -29,6 +31,7 @@ __all__ = [
     "FORECASTS",
     "FORECAST_NUMBERS",
     "FORMAT",
+    "GROUP",
     "INFINITE",
     "LAGS",
     "MODEL",
@@ -47,6 +50,7 @@ __all__ = [
     "candidates_text",
     "describe_device",
     "edges_text",
+    "group_numbers",
     "history_line",
     "make_directory",
     "model_tensors",

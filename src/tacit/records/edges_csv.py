@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-from tacit.assessment.evidence import DIRECTIONS, OPEN, EdgeUnits, edge_units
+from tacit.assessment.evidence import DIRECTIONS, OPEN, EdgeUnits, edge_units, group_names
 from tacit.assessment.identification import FLAGS
 from tacit.graph import CandidateEdges
 from tacit.records.edges_by_csv import EdgesBy
@@ -35,6 +35,7 @@ EDGE_COLUMNS = (
     "direction",
     "exists_either",
     "varies",
+    "group",
 )
 VARIES = ("", "no", "yes")  # "" for an edge that was not tested
 WORDS = {
@@ -42,8 +43,11 @@ WORDS = {
     "direction": DIRECTIONS,
     "varies": VARIES,
 }  # columns of words: numbers are places in these
-EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name not in WORDS)
-OVER_TABLE = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "varies")
+GROUP = "group"
+EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name not in WORDS and name != GROUP)
+OVER_TABLE = (
+    "exists", "probability", "std_error", "low", "high", "effect", "lag", "exists_either", "varies", GROUP
+)  # fmt: skip
 ACTING = ("probability", "std_error", "low", "high", "bagged")  # empty for an edge that is not kept
 
 
@@ -75,14 +79,22 @@ EdgeVaries = Annotated[
 ]
 
 
+EdgeGroups = Annotated[
+    torch.Tensor,
+    BeforeValidator(lambda values: torch.as_tensor(values, dtype=torch.long)),
+    PlainSerializer(torch.Tensor.tolist, when_used="json"),
+]
+
+
 class EdgeFindings(BaseModel):
     """Results for each edge besides its probability, in the shape of the graph; None if not computed.
 
     Rows are targets and columns are sources; with a table of candidates ``exists``, ``effect`` and ``lag`` have the
     shape of the table. ``probability`` is set if it differs from that of the graph: it is NaN for an edge whose
     frequency is not identifiable, for which the graph has 1. Unknown numbers are NaN. ``identifiable`` is an index in
-    ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``. ``lags`` has the effect at each lag and
-    ``by`` how often edges act in each situation. JSON has nested lists.
+    ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``. ``group`` numbers the groups of copied sources
+    of each target from 1 on; for these edges ``exists_either`` is that of any edge of the group. ``lags`` has the
+    effect at each lag and ``by`` how often edges act in each situation. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -103,6 +115,7 @@ class EdgeFindings(BaseModel):
     direction: EdgeDirections | None = None
     exists_either: EdgeNumbers | None = None
     varies: EdgeVaries | None = None
+    group: EdgeGroups | None = None
     by: EdgesBy | None = None
     lags: LagTable | None = None
 
@@ -114,7 +127,16 @@ class EdgeFindings(BaseModel):
     @property
     def units(self) -> EdgeUnits | None:
         """The edges that can be listed, each once; None without evidence."""
-        return None if self.exists is None else edge_units(self.exists, self.exists_either, self.direction, self.lag)
+        if self.exists is None:
+            return None
+        return edge_units(self.exists, self.exists_either, self.direction, self.lag, self.group)
+
+    def dropped(self, keep: float) -> torch.Tensor | None:
+        """Return the edges that are unlikely to exist, and all but the first of a group of copies; None if unknown."""
+        units = self.units
+        if units is None or self.exists is None:
+            return None
+        return (self.exists if self.group is None else units.values) < keep
 
     def updated(self, **columns: Any) -> "EdgeFindings":
         """Return the same with some columns replaced."""
@@ -132,8 +154,11 @@ def edges_text(
     If ``exists`` is below ``keep``, the edge is not kept, and the columns on how often it acts are empty.
     """
     target, source = np.indices(edge_probs.shape).reshape(2, -1)
-    found = {"probability": edge_probs, **(edges or EdgeFindings()).known}
-    return _text(source, target, {name: values.numpy().ravel() for name, values in found.items()}, node_names, keep)
+    edges = edges or EdgeFindings()
+    found = {"probability": edge_probs, **edges.known}
+    columns = {name: values.numpy().ravel() for name, values in found.items()}
+    dropped = edges.dropped(keep)
+    return _text(source, target, columns, node_names, None if dropped is None else dropped.numpy().ravel())
 
 
 def candidates_text(
@@ -145,17 +170,20 @@ def candidates_text(
 ) -> str:
     """Return ``edges.csv`` for a table of candidates: a row per candidate, by target and then source."""
     source, target = candidates.edges()
-    known = (edges or EdgeFindings()).known
-    found = {"probability": edge_probs} | {name: known[name] for name in OVER_TABLE if name in known}
+    edges = edges or EdgeFindings()
+    found = {"probability": edge_probs} | {name: edges.known[name] for name in OVER_TABLE if name in edges.known}
     columns = {name: values[candidates.used].numpy() for name, values in found.items()}
-    return _text(source.numpy(), target.numpy(), columns, node_names, keep)
+    dropped = edges.dropped(keep)
+    of_edges = None if dropped is None else dropped[candidates.used].numpy()
+    return _text(source.numpy(), target.numpy(), columns, node_names, of_edges)
 
 
 def read_edges(text: str, node_names: Sequence[str], count: int | None = None, keep: float = 0.0) -> EdgeTable:
     """Return ``edges.csv`` as a table without empty columns; raise ValueError or KeyError if it is invalid.
 
     ``source`` and ``target`` are numbers of nodes. ``count`` is the number of candidates; None: there is a row per
-    ordered pair. A probability may be empty (NaN) if ``exists`` is below ``keep`` or the direction is open.
+    ordered pair. A probability may be empty (NaN) if ``exists`` is below ``keep``, the direction is open, or the edge
+    is one of a group of copies.
     """
     import pandas as pd
 
@@ -164,7 +192,8 @@ def read_edges(text: str, node_names: Sequence[str], count: int | None = None, k
         io.StringIO(text),
         dtype={"source": nodes, "target": nodes}
         | {name: pd.CategoricalDtype(list(words)) for name, words in WORDS.items()}
-        | dict.fromkeys(EDGE_NUMBERS, float),
+        | dict.fromkeys(EDGE_NUMBERS, float)
+        | {GROUP: str},
         na_values=dict.fromkeys(EDGE_NUMBERS, ""),
         keep_default_na=False,
         lineterminator="\n",
@@ -175,11 +204,26 @@ def read_edges(text: str, node_names: Sequence[str], count: int | None = None, k
     empty = [
         name
         for name in table.columns.difference(["source", "target", "probability"])
-        if (table[name].cat.codes <= 0 if name in WORDS else table[name].isna()).all()
+        if (
+            table[name].cat.codes <= 0 if name in WORDS else table[name] == "" if name == GROUP else table[name].isna()
+        ).all()
     ]
     table = table.drop(columns=empty)
     _require_probabilities(table, keep)
     return table
+
+
+def group_numbers(table: EdgeTable) -> Int[np.ndarray, " edge"]:
+    """Return the number of the group of each edge of a target, from 1 on; 0 without a group."""
+    numbers = dict[tuple[int, str], int]()
+    many = dict[int, int]()
+    found = np.zeros(len(table), dtype=np.int64)
+    for place in np.flatnonzero(table[GROUP].to_numpy() != "") if GROUP in table else ():
+        key = int(table["target"].iloc[place]), table[GROUP].iloc[place]
+        if key not in numbers:
+            numbers[key] = many[key[0]] = many.get(key[0], 0) + 1
+        found[place] = numbers[key]
+    return found
 
 
 def _require_all(table: EdgeTable, node_names: Sequence[str], count: int | None) -> None:
@@ -211,7 +255,9 @@ def _require_probabilities(table: EdgeTable, keep: float) -> None:
         wrong = (values < 0) | (values > 1)
         if name == "probability":  # it may be missing if the edge is not kept or its direction is open
             known = values.notna() if exists is None else values.notna() | (exists < keep)
-            wrong |= ~known if "direction" not in table else ~known & (table["direction"] != DIRECTIONS[OPEN])
+            known |= table["direction"] == DIRECTIONS[OPEN] if "direction" in table else False
+            known |= table[GROUP] != "" if GROUP in table else False
+            wrong |= ~known
         if wrong.any():
             raise ValueError(f"{name} in edges.csv must be from 0 to 1, got {values[wrong].iloc[0]:g}")
 
@@ -221,14 +267,16 @@ def _text(
     target: Shaped[np.ndarray, " edge"],
     columns: dict[str, Shaped[np.ndarray, " edge"]],
     node_names: Sequence[str],
-    keep: float,
+    dropped: Shaped[np.ndarray, " edge"] | None,
 ) -> str:
     """Return the lines of ``edges.csv``; for edges that are not kept, the columns on how often they act are empty."""
-    dropped = columns["exists"] < keep if "exists" in columns else np.zeros(len(source), dtype=bool)
+    dropped = np.zeros(len(source), dtype=bool) if dropped is None else dropped
     cells = {"source": [node_names[node] for node in source], "target": [node_names[node] for node in target]}
     for name, values in columns.items():
         if name in WORDS:
             cells[name] = [WORDS[name][code] for code in values]
+        elif name == GROUP:
+            cells[name] = group_names(source.tolist(), target.tolist(), values.tolist(), node_names)
         else:
             empty = np.isnan(values) | dropped if name in ACTING else np.isnan(values)
             cells[name] = ["" if no else f"{value:.6g}" for value, no in zip(values.tolist(), empty, strict=True)]

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from tacit.graph import CandidateEdges
-from tacit.records.edges_csv import EDGE_COLUMNS, WORDS, EdgeFindings
+from tacit.records.edges_csv import EDGE_COLUMNS, GROUP, WORDS, EdgeFindings, group_numbers
 from tacit.records.run import Run
 
 
@@ -17,16 +17,23 @@ def stored_findings(run: Run, candidates: CandidateEdges | None) -> EdgeFindings
     columns = {name: run.edges[name] for name in names}
     found = {
         name: _shaped(
-            values.cat.codes.to_numpy(dtype=np.uint8) if name in WORDS else values.to_numpy(), run, candidates
+            values.cat.codes.to_numpy(dtype=np.uint8)
+            if name in WORDS
+            else group_numbers(run.edges)
+            if name == GROUP
+            else values.to_numpy(),
+            run,
+            candidates,
         )
         for name, values in columns.items()
     }
-    probs, exists = found.pop("probability"), found.get("exists")
-    kept = torch.ones_like(probs, dtype=torch.bool) if exists is None else ~(exists < run.record.keep)
+    probs = found.pop("probability")
+    edges = EdgeFindings(**found, lags=run.lags, by=run.edges_by)
+    dropped = edges.dropped(run.record.keep)
+    kept = torch.ones_like(probs, dtype=torch.bool) if dropped is None else ~dropped
     if candidates is not None:
         kept &= candidates.used.cpu()
-    unknown = {} if not (probs.isnan() & kept).any() else {"probability": probs}
-    return EdgeFindings(**found, **unknown, lags=run.lags, by=run.edges_by)
+    return edges.updated(probability=probs) if (probs.isnan() & kept).any() else edges
 
 
 def _shaped(values: np.ndarray, run: Run, candidates: CandidateEdges | None) -> torch.Tensor:

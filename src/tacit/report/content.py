@@ -183,6 +183,7 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
     return {
         "nodes": names,
         "edges": packed_edges(columns, dense=dense),
+        "groups": [] if columns.group is None else [[k, name] for k, name in enumerate(columns.group.tolist()) if name],
         "lags": packed_lags(run, columns),
         "forecasts": packed_forecasts(run),
         "threshold": threshold,

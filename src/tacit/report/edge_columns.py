@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from tacit.assessment.evidence import edge_units
 from tacit.assessment.identification import FLAGS
-from tacit.records import WORDS, Run
+from tacit.records import GROUP, WORDS, Run, group_numbers
 
 FIXED, IDENTIFIABLE, UNIDENTIFIABLE = (FLAGS.index(flag) for flag in ("", "yes", "no"))
-COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "exists", "effect", "lag", "within_step")
+COLUMNS = (
+    "source", "target", "probability", "std_error", "low", "high", "exists", "effect", "lag", "within_step", GROUP
+)  # fmt: skip
 Numbers = Float[np.ndarray, " edge"]
 
 
@@ -25,7 +27,8 @@ class EdgeColumns:
 
     The probability of an edge that is not kept is NaN. ``listed_from`` is the least ``exists`` of a listed edge.
     ``undirected`` edges have no arrow: their ``exists`` is that of either direction. ``direction`` is a place in
-    ``DIRECTIONS``, ``varies`` one in ``VARIES``.
+    ``DIRECTIONS``, ``varies`` one in ``VARIES``. ``group`` is the name of a group of copied sources, "" without one:
+    its first edge stands for the group, and ``exists`` is that of any of its edges.
     """
 
     source: Int[np.ndarray, " edge"]
@@ -43,6 +46,7 @@ class EdgeColumns:
     direction: Int[np.ndarray, " edge"] | None = None
     varies: Int[np.ndarray, " edge"] | None = None
     undirected: Bool[np.ndarray, " edge"] | None = None
+    group: Shaped[np.ndarray, " edge"] | None = None
     listed_from: float | None = None
     required: Bool[np.ndarray, " edge"] | None = None
 
@@ -132,11 +136,18 @@ def edge_columns(run: Run) -> EdgeColumns:
     all_edges = _decided(EdgeColumns(**columns), run)
     if is_symmetric(run):
         return all_edges[all_edges.source <= all_edges.target]
-    return all_edges if all_edges.direction is None else _each_once(all_edges, run)
+    return all_edges if all_edges.direction is None and all_edges.group is None else _each_once(all_edges, run)
 
 
 def _each_once(columns: EdgeColumns, run: Run) -> EdgeColumns:
-    """Return pairs whose direction is open once each."""
+    """Return pairs whose direction is open, and groups of copies, once each."""
+    if columns.group is not None and columns.exists is not None:
+        groups = group_numbers(run.edges)
+        groups = np.where(groups > 0, columns.target * (1 + groups.max()) + groups, 0)  # different in each row
+        parts = (columns.exists, run.edges["exists_either"].to_numpy(), groups)
+        of_each, of_any, numbers = (torch.tensor(part)[None] for part in parts)  # (1, edge)
+        units = edge_units(of_each, of_any, None, groups=numbers)
+        return replace(columns, exists=units.values.numpy().ravel())[~units.other.numpy().ravel()]
     names = ("exists", "exists_either", "lag", "within_step")
     exists, either, lag, within = (torch.tensor(run.matrix(name)) if name in run.edges else None for name in names)
     if exists is None or either is None or within is None:

@@ -23,9 +23,10 @@ def strongest_edges(
     columns = edge_columns(run) if columns is None else columns
     names = run.record.node_names
     chosen = columns[columns.strongest(count, columns.drawable if among is None else among)]
+    groups = [""] * len(chosen) if chosen.group is None else chosen.group
     return [
         {
-            "source": names[chosen.source[row]],
+            "source": groups[row] or names[chosen.source[row]],
             "target": names[chosen.target[row]],
             **{name: _number(getattr(chosen, name), row) for name in NUMBERS},
             "identifiable": None if chosen.identifiable is None else FLAGS[int(chosen.identifiable[row])],

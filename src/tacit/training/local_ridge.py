@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from tacit.data import RIDGE_PENALTIES, Deviations, Pairs, Rows, apply_to_all, ridge_regression, solve_ridge
 from tacit.graph import CandidateEdges
@@ -225,12 +225,19 @@ class _Readers:
 def _design(rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"]) -> Float[Tensor, "block pair column"]:
     """Return the design matrix of each node of a block, padded with 0 for nodes with fewer candidates."""
     real = readers.real[nodes]
-    width = int(real.sum(1).max()) if real.shape[1] else 0
+    width, every = int(real.sum(1).max()) if real.shape[1] else 0, rows.inputs.shape[2]
+    members, real = readers.members[nodes, :width], real[:, :width, None]
+    allowed = None if readers.allowed is None else readers.allowed[nodes, :width]
+    if len(readers.own) == len(readers.sent) == every:  # one copy of whole rows, the node's own first
+        members, real = torch.cat([nodes[:, None], members], 1), nn.functional.pad(real, (0, 0, 1, 0), value=True)
+        read = rows.inputs[:, members] * real  # (pair, block, 1 + width, sent)
+        if allowed is not None:
+            read = read * nn.functional.pad(allowed, (0, 0, 1, 0), value=1.0)
+        return read.flatten(2).transpose(0, 1)
+    read = rows.inputs[:, members[..., None], readers.sent] * real  # (pair, block, width, sent)
+    if allowed is not None:
+        read = read * allowed
     own = rows.inputs[:, nodes[:, None], readers.own]  # (pair, block, own)
-    read = rows.inputs[:, readers.members[nodes, :width, None], readers.sent]  # (pair, block, width, sent)
-    read = read * real[:, :width, None]
-    if readers.allowed is not None:
-        read = read * readers.allowed[nodes, :width]
     return torch.cat([own, read.flatten(2)], 2).transpose(0, 1)
 
 

@@ -21,6 +21,7 @@ def said(series, form=LAST, agreement=1.0, believed=NOBODY):
     pairs, layout = one_step(series, window=form.lags)
     columns = build_columns(pairs, layout, form)
     given = {"form": form, "density": 0.1, "agreement": agreement, "horizon": 1}
+    given["left"] = residuals(columns, CANDIDATES, believed)
     return notes(columns, CANDIDATES, believed, ("a", "b", "c"), **given)
 
 

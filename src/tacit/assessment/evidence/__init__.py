@@ -3,6 +3,7 @@
 from tacit.assessment.evidence.backgrounds import KINDS, Backgrounds, Clock, Term, find_backgrounds
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, num_sent
+from tacit.assessment.evidence.copies import group_names, joined_names, merged
 from tacit.assessment.evidence.diagnostics import CAUTION, SUGGESTION
 from tacit.assessment.evidence.dropped_edge_odds import joining_log_odds
 from tacit.assessment.evidence.forms import simplest_form
@@ -57,11 +58,14 @@ __all__ = [
     "WithinStep",
     "edge_units",
     "find_backgrounds",
+    "group_names",
+    "joined_names",
     "joining_log_odds",
     "keep_edges",
     "lag_profiles",
     "likely_parents",
     "may_exist",
+    "merged",
     "model_evidence",
     "num_sent",
     "parent_evidence",

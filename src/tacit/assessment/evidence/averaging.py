@@ -35,6 +35,8 @@ LIMIT = 50.0  # bound on log odds
 ROUNDING = 1e-6  # relative error of a sum of squares above which a chain is restarted
 PerChain = Float[Tensor, " chain"]
 LogOdds = Float[Tensor, "chain group"]
+Groups = Bool[Tensor, "chain group"]
+Found = Float[Tensor, "chain found"]  # one number per candidate, or one number
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,21 @@ class MarginalLikelihood:
 
 
 def inclusion_probs(
-    tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, generator: Generator, steps: int = STEPS
-) -> LogOdds:
-    """Return $P(j \\in M)$ for every chain and candidate; the tableau is overwritten."""
+    tableau: Tableau,
+    likelihood: MarginalLikelihood,
+    prior: LogOdds,
+    generator: Generator,
+    steps: int = STEPS,
+    group: Groups | None = None,
+) -> Found:
+    """Return $P(j \\in M)$ for every chain and candidate; the tableau is overwritten.
+
+    ``group``  candidates of each chain; the result is then $P(M \\cap G \\ne \\emptyset)$, one number per chain
+    """
     if tableau.included.shape[1] <= MOST_ENUMERATED:
         sizes, scores = enumerate_sets(tableau, likelihood)
-        return averaged(sizes, scores, prior)
-    return _sampled(tableau, likelihood, prior, generator, steps)
+        return averaged(sizes, scores, prior, group)
+    return _sampled(tableau, likelihood, prior, generator, steps, group)
 
 
 def enumerate_sets(
@@ -95,9 +105,12 @@ def enumerate_sets(
     return members, likelihood(torch.stack(left, 1), tableau.sizes @ members.mT)
 
 
-def averaged(sets: Float[Tensor, "set group"], scores: Float[Tensor, "chain set"], prior: LogOdds) -> LogOdds:
-    """Return the inclusion probabilities from the scores of all sets."""
-    return torch.softmax(scores + prior.clamp(-LIMIT, LIMIT) @ sets.mT, 1) @ sets
+def averaged(
+    sets: Float[Tensor, "set group"], scores: Float[Tensor, "chain set"], prior: LogOdds, group: Groups | None = None
+) -> Found:
+    """Return the inclusion probabilities from the scores of all sets, or the probability of any of a group."""
+    probs = torch.softmax(scores + prior.clamp(-LIMIT, LIMIT) @ sets.mT, 1)
+    return probs @ sets if group is None else (probs * (group.to(sets) @ sets.mT > 0)).sum(1, keepdim=True)
 
 
 def conditional_log_odds(
@@ -123,9 +136,14 @@ def lost_chains(tableau: Tableau, likelihood: MarginalLikelihood) -> Bool[Tensor
 
 
 def _sampled(
-    tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, generator: Generator, steps: int
-) -> LogOdds:
-    total = torch.zeros_like(prior)
+    tableau: Tableau,
+    likelihood: MarginalLikelihood,
+    prior: LogOdds,
+    generator: Generator,
+    steps: int,
+    group: Groups | None,
+) -> Found:
+    total = torch.zeros_like(prior if group is None else prior[:, :1])
     weights = prior.new_zeros(len(prior), 1)
     joins = 1.0 - 2.0 * tableau.included.to(prior)
     first, start = round(PART * steps), tableau.matrices.clone()
@@ -140,8 +158,16 @@ def _sampled(
         race = torch.empty_like(probs).exponential_(generator=generator)
         winner = flip_weights.div_(race).argmax(1, keepdim=True)  # each with probability flip_weights / all_weights
         if step >= 0:
+            probs = probs if group is None else _any_of(probs, tableau.included, group)
             total += probs.div_(all_weights)
             weights += 1 / all_weights
         tableau.flip(winner[:, 0])
         joins.scatter_(1, winner, -joins.gather(1, winner))
     return total / weights
+
+
+def _any_of(probs: LogOdds, included: Groups, group: Groups) -> Found:
+    """Return the probability of any member, the mean over members of that given all other candidates."""
+    inside = included & group
+    by_others = inside.sum(1, keepdim=True) - inside.int() > 0
+    return (probs.masked_fill(by_others, 1.0) * group).sum(1, keepdim=True) / group.sum(1, keepdim=True)

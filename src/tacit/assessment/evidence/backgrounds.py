@@ -50,10 +50,14 @@ FEWEST_FOUND = 5.0  # cycles of a period that is found in the data, within each 
 SHORTEST = 2.2  # steps of a period: shorter ones cannot be seen
 MOST_HARMONICS = 12
 OVERSAMPLED = 4  # frequencies of the search per independent one
+BESIDE = 0.02  # relative distance from a period of the calendar within which no other is searched
+LINE = 3.0  # height of a line in the spectrum of a target, in logarithms of the rows
+MOST_PEAKS = 16  # of each spectrum that are compared exactly
 OWN_LAGS, LAGS = 4, 2  # of the own past, which must leave no colour that looks like a cycle, and of the parents
 NEAR = (2, 24)  # independent frequencies on each side of a peak that give the level of the spectrum around it
 MOST_SERIES = 20  # with trends and shifts
-MOST_TERMS = 8  # of one target
+MOST_TERMS = 12  # of one target
+LEAST_SHARE = 0.002  # of what is left over that a term must explain: less does not make false edges
 PRIOR = (1.0, 9.0)  # of a kind of term: a Beta distribution
 EDGE_PRIOR = math.log(9.0)
 MOST_PARENTS, MOST_CANDIDATES = 8, 16
@@ -61,6 +65,7 @@ SAME_PHASE = 0.5  # share of the explained sum of squares that the wave of the o
 CLOSE = 7.0  # backgrounds with a score this much below the best have no weight
 KINDS = ("trend", "shift", "wave", "category")
 CALENDAR = {"hour": DAY / 24, "day": DAY, "week": WEEK, "year": YEAR}
+MOST_NUMBERS, MOST_COLUMNS = 2**23, 24  # of the columns of the targets that are searched together, and of one
 TINY = 1e-9
 
 Basis = Float[Tensor, "some row column"]  # of some of the targets
@@ -260,13 +265,18 @@ class BackgroundSearch:
         targets = candidates.targets
         self.root = columns.weights.mT[targets].sqrt()  # (target, row)
         self.rows = candidates.num_rows(columns, torch.ones(len(columns.targets), dtype=DOUBLE)) / horizon
-        always = [candidates.always(columns, place)[0] for place in torch.arange(len(targets))[:, None]]
-        self.always = pad_sequence(always, batch_first=True)  # (target, column, row): required parents differ in number
+        self.missing = bool((self.root != 1).any())
+        widest = int(candidates.num_always(columns).max()) + columns.own.shape[2]
+        self.always = self.root.new_zeros(len(targets), widest, len(columns.targets))  # padded with 0
+        for places in candidates.batches(columns, 1):  # of targets with equally many required parents
+            always = candidates.always(columns, places)
+            self.always[places, : always.shape[1]] = always
         self.allowed = candidates.own_columns(columns)  # columns of each edge: those of its allowed lags
         self.values = columns.targets[:, targets, 0].mT  # (target, row)
         self.priors = {kind: PRIOR[0] / sum(PRIOR) for kind in KINDS}
         self.fixed = [term for term in clock.fixed_terms() if term.kind in kinds]
         self.found: dict[int, list[Term]] = {}  # the waves of each target with a period from the data
+        self.lines: dict[int, float] = {}  # the highest line in the spectrum of each target
         self._columns: dict[Term, Float[Tensor, "row column"]] = {}
 
     def run(self) -> list[list[TargetBackground]]:
@@ -368,7 +378,9 @@ class BackgroundSearch:
         for _ in range(MOST_TERMS):
             if not left:
                 break
-            added = self._best_terms(left, chosen, parents)
+            at_once = max(1, MOST_NUMBERS // (len(self.clock.times) * (len(self.always[0]) + MOST_COLUMNS)))
+            parts = [left[first : first + at_once] for first in range(0, len(left), at_once)]
+            added = [term for part in parts for term in self._best_terms(part, chosen, parents)]
             for k, term in zip(left, added, strict=True):
                 if term is not None:
                     kept = tuple(one for one in chosen[k] if not (one.kind == term.kind == "trend"))
@@ -428,6 +440,8 @@ class BackgroundSearch:
 
         def offer(number: int, share: float, term: Term, saved: float = 0.0) -> None:
             k = which[number]
+            if share < LEAST_SHARE:
+                return
             gain = (
                 -float(self.rows[k]) / 2 * math.log1p(-min(share, 1 - 1e-9)) - self._price(term, k, chosen[k]) + saved
             )
@@ -435,16 +449,17 @@ class BackgroundSearch:
                 best[number] = gain, term
 
         root = self.root[which]
-        for term in self._offered(which, chosen):
-            shares = self._shares(term, basis, left, root) / total
-            for number, k in enumerate(which):
-                if term in chosen[k] or (term.harmonic > 1 and not _follows(term, chosen[k])):
-                    continue
-                finer = [one for one in chosen[k] if one.kind == term.kind == "trend"]
-                if finer and finer[0].size >= term.size:
-                    continue
-                saved = self._price(finer[0], k, chosen[k]) if finer and term.size % finer[0].size == 0 else 0.0
-                offer(number, float(shares[number]), term, saved)
+        for term, numbers in self._offered(which, chosen).items():
+            shares = self._shares(term, basis[numbers], left[numbers], root[numbers]) / total[numbers]
+            for number, share in zip(numbers, shares.tolist(), strict=True):
+                present = [one for one in chosen[which[number]] if one.kind == term.kind == "trend"]
+                nested = present and term.size % present[0].size == 0
+                offer(
+                    number,
+                    share,
+                    term,
+                    self._price(present[0], which[number], chosen[which[number]]) if nested else 0.0,
+                )
         if self.clock.has_trends and "shift" in self.kinds:
             for number, (explained, shift) in enumerate(self._shifts(which, chosen, basis, left, root)):
                 if shift is not None:
@@ -455,26 +470,48 @@ class BackgroundSearch:
                     offer(number, explained / float(total[number]), wave)
         return [one for _, one in best]
 
-    def _offered(self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]]) -> list[Term]:
-        """Return the fixed terms, and further harmonics of the waves that some target has."""
-        found = dict.fromkeys(self.fixed)
-        for k in which:
+    def _offered(self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]]) -> dict[Term, list[int]]:
+        """Return the terms that need no search, each with the positions in ``which`` of the targets that may add it.
+
+        These are the fixed terms, finer trends than the present one, and the next harmonic of each wave.
+        """
+        found: dict[Term, list[int]] = {}
+        for number, k in enumerate(which):
+            coarsest = max((term.size for term in chosen[k] if term.kind == "trend"), default=0)
+            for term in self.fixed:
+                if term not in chosen[k] and (term.kind != "trend" or term.size > coarsest):
+                    found.setdefault(term, []).append(number)
             for term in chosen[k]:
-                if term.kind == "wave" and term.harmonic < MOST_HARMONICS:
-                    higher = term._replace(harmonic=term.harmonic + 1, searched=1.0)
-                    if term.place / higher.harmonic >= SHORTEST * self.clock.step:
-                        found[higher] = None
-        return list(found)
+                higher = term._replace(harmonic=term.harmonic + 1, searched=1.0)
+                if (
+                    term.kind == "wave"
+                    and higher.harmonic <= MOST_HARMONICS
+                    and term.place / higher.harmonic >= SHORTEST * self.clock.step
+                    and higher not in chosen[k]
+                ):
+                    found.setdefault(higher, []).append(number)
+        return found
 
     def _shares(self, term: Term, basis: Basis, left: Residuals, root: Residuals) -> Float[Tensor, " some"]:
-        """Return the sum of squares that a term explains of what is left over, given the basis."""
-        columns = self._of(term).mT.expand(len(left), -1, -1)
-        columns = self.columns.without_intercepts(columns, root.square()) * root[:, None]
-        sizes = columns.square().sum(2)
-        columns = columns - (columns @ basis) @ basis.mT
-        block = columns @ columns.mT
+        """Return the sum of squares that a term explains of what is left over, given the basis.
+
+        ``basis`` and ``left`` are orthogonal to the intercepts, so only the squares of the columns need them.
+        """
+        columns = self._of(term)  # (row, column)
+        weights = root.square()
+        squares = torch.einsum("tr,rc,rd->tcd", weights, columns, columns) if self.missing else columns.mT @ columns
+        squares = squares.expand(len(left), -1, -1)
+        if self.columns.series is not None:
+            parts = self.clock.parts
+            sums = torch.stack([weights[:, part] @ columns[part] for part in parts], 1)  # (target, series, column)
+            mass = torch.stack([weights[:, part].sum(1) for part in parts], 1).clamp_min(TINY)[..., None]
+            squares = squares - sums.mT @ (sums / mass)
+        sizes = squares.diagonal(dim1=1, dim2=2)
+        within = columns.mT @ (root[:, :, None] * basis if self.missing else basis)  # (target, column, basis)
+        block = squares - within @ within.mT
         block.diagonal(dim1=1, dim2=2).add_(1e-8 * sizes + 1e-12)
-        return quadratic_forms(block[:, None], (columns @ left[:, :, None])[:, None])[:, 0, 0]
+        cross = (root * left) @ columns
+        return quadratic_forms(block[:, None], cross[:, None, :, None])[:, 0, 0]
 
     def _shifts(
         self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]], basis: Basis, left: Residuals, root: Residuals
@@ -518,61 +555,77 @@ class BackgroundSearch:
         best: Sequence[tuple[float, Term | None]],
         total: Float[Tensor, " some"],
     ) -> list[tuple[float, Term | None]]:
-        """Return the wave of any period that explains most for each target and keeps its phase."""
+        """Return the wave of any period that explains most for each target and keeps its phase.
+
+        The gain of a wave depends on how much of it the own past already explains. That matters only where the target
+        itself has a strong wave. So the largest peaks in the spectrum of what is left over, and those in the spectrum
+        of the target, are compared exactly.
+        """
         clock = self.clock
-        length = max(
-            round(float(clock.times[part.stop - 1] - clock.times[part.start]) / clock.step) + 1 for part in clock.parts
-        )
+        spans = [float(clock.times[part.stop - 1] - clock.times[part.start]) / clock.step for part in clock.parts]
+        length = round(max(spans)) + 1
         size = OVERSAMPLED * 2 ** math.ceil(math.log2(length))
         first = math.ceil(FEWEST_FOUND / clock.shortest * size)
         frequency = torch.arange(first, int(size / SHORTEST), dtype=DOUBLE) / size  # cycles per step
-        if len(frequency) < 2:
+        if len(frequency) < MOST_PEAKS:
             return [(0.0, None)] * len(which)
-        values = torch.cat([left[:, None], basis.mT], 1) * root[:, None]  # (target, 1 + column, row)
+        values = torch.stack([left, self.values[which]], 1) * root[:, None]  # (target, 2, row)
         found = torch.zeros(*values.shape[:2], len(frequency), dtype=torch.complex128)
-        weight = root.square().sum(1) / 2
         for part in clock.parts:
             place = ((clock.times[part] - clock.times[part.start]) / clock.step).round().long()
             spread = values.new_zeros(*values.shape[:2], int(place[-1]) + 1)
             spread[:, :, place] = values[:, :, part]
+            spectrum = torch.fft.rfft(spread, n=size)[:, :, first : first + len(frequency)]
             start = float(clock.times[part.start]) / clock.step
-            turned = torch.polar(torch.ones_like(frequency), -2 * math.pi * (frequency * start % 1.0))
-            found += torch.fft.rfft(spread, n=size)[:, :, first : first + len(frequency)] * turned
-        waves = torch.stack([-found.imag, found.real], 1)  # (target, sine and cosine, 1 + column, frequency)
-        cross, shared = waves[:, :, 0], waves[:, :, 1:]
-        block = -torch.einsum("tacf,tbcf->tabf", shared, shared)
-        block[:, 0, 0] += weight[:, None]
-        block[:, 1, 1] += weight[:, None]
-        det = block[:, 0, 0] * block[:, 1, 1] - block[:, 0, 1].square()
-        numerator = (
-            block[:, 1, 1] * cross[:, 0].square()
-            + block[:, 0, 0] * cross[:, 1].square()
-            - 2 * block[:, 0, 1] * cross[:, 0] * cross[:, 1]
-        )
-        gains = numerator / det.clamp_min(1e-6 * weight[:, None].square())
-        gains[det <= 1e-4 * weight[:, None].square()] = 0.0
+            found += spectrum * torch.polar(torch.ones_like(frequency), -2 * math.pi * (frequency * start % 1.0))
+        power = (found.real.square() + found.imag.square()) * 2 / root.square().sum(1)[:, None, None]
+        inner = torch.nn.functional.pad(power, (1, 1), value=torch.inf)
+        peaks = power.masked_fill((power < inner[..., :-2]) | (power < inner[..., 2:]), 0.0)
+        for known in self.fixed:  # beside a period of the calendar is a cycle that changes over the seasons
+            if known.kind == "wave":
+                peaks[..., (frequency * known.place / clock.step - 1).abs() < BESIDE] = 0.0
+        places = peaks.topk(MOST_PEAKS).indices.flatten(1)  # (target, place)
         results: list[tuple[float, Term | None]] = []
         searched = length / 2.0
         for number, k in enumerate(which):
             rows, whole = float(self.rows[k]), float(total[number])
             price = self._price(Term("wave", place=1.0, searched=searched), k, chosen[k])
             least = whole * -math.expm1(-2 * (price + max(best[number][0] - 5.0, -3.0)) / rows)
-            if float(gains[number].max()) < least:
+            if k not in self.lines:
+                self.lines[k] = float((power[number, 1] / _level_around(power[number, 1])).max())
+            if float(power[number, 0].max()) < least / 2 and self.lines[k] < LINE * math.log(length):
+                results.append((0.0, None))
+                continue
+            tried = frequency[places[number]]
+            gains = self._gains_of_waves(tried, basis[number], left[number], root[number])[0]
+            if float(gains.max()) < least:
                 results.append((0.0, None))
                 continue
             # a cycle is a line above the spectrum around it; a broad peak belongs to the dynamics
-            level = _level_around(gains[number]) / math.log(2.0)
-            above = gains[number].minimum(whole * -torch.expm1(-2 / rows * gains[number] / level))
+            level = _level_around(power[number, 0])[places[number]] / math.log(2.0)
+            above = gains.minimum(whole * -torch.expm1(-2 / rows * gains / level))
             peak = int(above.argmax())
             if float(above[peak]) < least:
                 results.append((0.0, None))
                 continue
             gain, term = self._refined(
-                float(frequency[peak]), 1 / size, basis[number], left[number], root[number], searched
+                float(tried[peak]), 1 / size, basis[number], left[number], root[number], searched
             )
             gain = min(gain, whole * -math.expm1(-2 / rows * gain / float(level[peak])))
             results.append((gain, term and self._same_period(k, term)))
         return results
+
+    def _gains_of_waves(
+        self, frequency: Float[Tensor, " wave"], basis: Tensor, left: Tensor, root: Tensor
+    ) -> tuple[Float[Tensor, " wave"], Float[Tensor, "wave 2 row"]]:
+        """Return the sum of squares that each wave explains for one target, and the waves without the basis."""
+        angle = 2 * math.pi * (frequency[:, None] * (self.clock.times / self.clock.step) % 1.0)  # (wave, row)
+        waves = torch.stack([angle.sin(), angle.cos()], 1)
+        waves = self.columns.without_intercepts(waves, root.square().expand(len(waves), -1)) * root
+        waves = waves - (waves @ basis) @ basis.mT
+        block = waves @ waves.mT
+        block.diagonal(dim1=1, dim2=2).add_(1e-4 * float(root.square().sum()) / 2)
+        return quadratic_forms(block[:, None], (waves @ left)[:, None, :, None])[:, 0, 0], waves
 
     def _same_period(self, target: int, term: Term) -> Term:
         """Return an earlier period of the target that cannot be distinguished from this one, or this one."""
@@ -587,17 +640,10 @@ class BackgroundSearch:
         self, frequency: float, width: float, basis: Tensor, left: Tensor, root: Tensor, searched: float
     ) -> tuple[float, Term | None]:
         """Return the best wave near a frequency, None if its phase in one half does not fit the other."""
-        steps = self.clock.times / self.clock.step
         wave, gain = torch.zeros(0), 0.0
         for _ in range(3):
             tried = frequency + width * torch.linspace(-1, 1, 17, dtype=DOUBLE)
-            angle = 2 * math.pi * (tried[:, None] * steps % 1.0)  # (trial, row)
-            waves = torch.stack([angle.sin(), angle.cos()], 1)
-            waves = self.columns.without_intercepts(waves, root.square().expand(len(waves), -1)) * root
-            waves = waves - (waves @ basis) @ basis.mT
-            block = waves @ waves.mT
-            block.diagonal(dim1=1, dim2=2).add_(1e-9 * len(left))
-            gains = quadratic_forms(block[:, None], (waves @ left)[:, None, :, None])[:, 0, 0]
+            gains, waves = self._gains_of_waves(tried, basis, left, root)
             best = int(gains.argmax())
             frequency, width, wave, gain = float(tried[best]), width / 8, waves[best], float(gains[best])
         halves = self._halves()
@@ -651,11 +697,6 @@ def _level_around(gains: Float[Tensor, " frequency"]) -> Float[Tensor, " frequen
     others = (torch.arange(-NEAR[1], NEAR[1] + 1).abs() > NEAR[0]).nonzero()[:, 0]
     level = around[:, others].nanmedian(1).values.nan_to_num(0.0).clamp_min(TINY)
     return level.repeat_interleave(OVERSAMPLED)[: len(gains)]
-
-
-def _follows(term: Term, chosen: Sequence[Term]) -> bool:
-    """Return whether the next lower harmonic of a wave is present."""
-    return any(one.kind == "wave" and one.place == term.place and one.harmonic == term.harmonic - 1 for one in chosen)
 
 
 def _reversed_sums(values: Float[Tensor, "target row *rest"]) -> Float[Tensor, "target row *rest"]:

@@ -18,6 +18,7 @@ from tacit.assessment.evidence.averaging import (
 )
 from tacit.assessment.evidence.candidates import Candidates, Resamples
 from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.copies import similarities
 from tacit.assessment.evidence.tableau import Matrices, Tableau
 
 MOST_BYTES = 256e6  # of matrices at a time
@@ -25,6 +26,7 @@ CACHED_BYTES = 24e6  # above this size, batches that fit into the cache are fast
 NODES_AT_ONCE = 256
 MOST_KEPT = 1e9  # bytes of matrices that are stored for another prior; more are computed again
 Probs = Float[Tensor, "target candidate"]
+Groups = Bool[Tensor, "target candidate"]
 BagProbs = Float[Tensor, "resample target candidate"]
 
 
@@ -67,6 +69,18 @@ class Resampled:
         """Return the inclusion probabilities on each resample."""
         return torch.cat([part.probs(density, self.regressions.generator) for part in self._parts], 1)
 
+    def any_of(self, density: float, groups: Groups) -> Float[Tensor, "resample target"]:
+        """Return the probability on each resample that any of a group of candidates of each target is a parent."""
+        parts = list(self._parts)
+        some = torch.split(groups, [len(part.candidates.targets) for part in parts])
+        generator = self.regressions.generator
+        found = [part.probs(density, generator, one)[..., 0] for part, one in zip(parts, some, strict=True)]
+        return torch.cat(found, 1)
+
+    def similarities(self) -> Float[Tensor, "target candidate candidate"]:
+        """Return how close the columns of the candidates of each target are, on the first resample."""
+        return torch.cat([part.similarities() for part in self._parts])
+
     def effects(self, believed: Bool[Tensor, "target candidate"]) -> Probs:
         """Return the signed effect of each candidate given the selected ones, on the first resample."""
         columns, candidates = self.regressions.columns, self.regressions.candidates
@@ -106,16 +120,29 @@ class _Part:
     horizon: int
     keep: bool
 
-    def probs(self, density: float, generator: Generator) -> BagProbs:
+    def probs(
+        self, density: float, generator: Generator, groups: Groups | None = None
+    ) -> Float[Tensor, "resample target found"]:
+        """Return the inclusion probabilities, or one number: the probability of any of a group of candidates."""
         part, count = self.candidates, len(self.weights)
         prior = torch.where(part.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), part.prior)
         prior = prior.masked_fill(~part.used, -torch.inf).repeat(count, 1)
+        group = None if groups is None else groups.repeat(count, 1)
         if self.columns.products or part.width <= MOST_ENUMERATED:
-            probs = averaged(*self._scores, prior)
+            probs = averaged(*self._scores, prior, group)
         else:
             tableau = self._tableau()
-            probs = inclusion_probs(tableau, self._likelihood(tableau), prior, generator)
+            probs = inclusion_probs(tableau, self._likelihood(tableau), prior, generator, group=group)
+        if group is not None:
+            return probs.view(count, len(part.targets), 1)
         return probs.view(count, len(part.targets), part.width).masked_fill(~part.used, 0.0)
+
+    def similarities(self) -> Float[Tensor, "target candidate candidate"]:
+        part, size = self.candidates, 1 if self.columns.products else self.columns.group_size
+        matrices = (self._kept_matrices if self.keep else self._matrices())[: len(part.targets)]
+        products = matrices[:, : part.width * size, : part.width * size]
+        sizes = torch.ones_like(part.prior) if self.columns.products else part.sizes(self.columns)
+        return similarities(products, sizes).masked_fill(~(part.used[:, :, None] & part.used[:, None]), 0.0)
 
     def effects(
         self, believed: Bool[Tensor, "target candidate"], moments: Float[Tensor, "node column column"]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, Columns
+from tacit.assessment.evidence.copies import Groups, joined_names
 from tacit.assessment.evidence.products import design
 from tacit.assessment.evidence.tableau import orthonormal
 
@@ -24,6 +25,11 @@ NOISY = (
 )
 CAUTION = "A common driver, or an effect faster than one step, can cause false edges."
 SUGGESTION = f"{CAUTION} Use --simultaneous to let edges act within a step."
+GROUPED = (
+    "Copied sources: the data show that one of them is a parent, not which, so they share one edge that is not "
+    "identifiable for each of them:"
+)
+COPIES = "Copies: {pairs} have almost the same residuals within a step. Edges between copies cannot be tested."
 UNSTABLE = (
     "Resamples of the data support other edges than the full data. The regressions are misspecified: some edges may "
     "represent indirect paths or common drivers."
@@ -69,11 +75,16 @@ def notes(
     agreement: float,
     horizon: int,
     correlated: str | None = CAUTION,
+    left: Float[Tensor, "row target"] | None = None,
+    copied: Bool[Tensor, "node node"] | None = None,
+    groups: Groups | None = None,
 ) -> tuple[str, ...]:
     """Return the sentences that apply.
 
     ``correlated``  the remark on residuals that are correlated within a step; None if the model has effects within a
                     step
+    ``left``        residuals of the targets on their selected parents; None if there are too many nodes
+    ``copied``      the nodes that are copies of each other; ``groups``  groups of copied sources of each target
     """
     said = []
     known = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon
@@ -89,18 +100,52 @@ def notes(
         said.append(NOISY.format(lags=form.lags))
     if agreement < DISAGREE and bool(believed.any()):
         said.append(UNSTABLE)
-    if len(candidates.targets) > MOST_NODES or correlated is None:
+    if left is None:
         return tuple(said)
-    return (*said, *_common_drivers(residuals(columns, candidates, believed), columns, names, correlated))
+    copied = columns.targets.new_zeros(2 * columns.targets.shape[1:2], dtype=torch.bool) if copied is None else copied
+    said += _copies(copied, names) + ([] if groups is None else _groups(candidates, groups, names))
+    if correlated is not None:
+        remark = CAUTION if copied.any() else correlated  # effects within a step are refused for copies
+        said += _common_drivers(left, columns, names, remark, copied)
+    return tuple(said)
+
+
+def _groups(candidates: Candidates, groups: Groups, names: tuple[str, ...]) -> list[str]:
+    """Return a sentence that names groups of copied sources."""
+    found = []
+    for row in groups.any(1).nonzero()[:, 0].tolist():
+        for number in range(1, 1 + int(groups[row].max())):
+            members = candidates.sources[row][groups[row] == number].tolist()
+            if members:
+                joined = joined_names([names[node] for node in members])
+                found.append(f"{joined} -> {names[int(candidates.targets[row])]} (the model uses {names[members[0]]})")
+    if not found:
+        return []
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return [f"{GROUPED} {', '.join(found[:NAMED])}{more}."]
+
+
+def _copies(copied: Bool[Tensor, "node node"], names: tuple[str, ...]) -> list[str]:
+    """Return a sentence that names the pairs of copies."""
+    pairs = copied.triu(1).nonzero().tolist()
+    if not pairs:
+        return []
+    named = ", ".join(f"{names[first]} and {names[second]}" for first, second in pairs[:NAMED])
+    more = f" and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
+    return [COPIES.format(pairs=named + more)]
 
 
 def _common_drivers(
-    left: Float[Tensor, "row node"], columns: Columns, names: tuple[str, ...], remark: str
+    left: Float[Tensor, "row node"],
+    columns: Columns,
+    names: tuple[str, ...],
+    remark: str,
+    copied: Bool[Tensor, "node node"],
 ) -> tuple[str, ...]:
-    """Return a sentence that names the pairs of nodes whose residuals are correlated within a step."""
+    """Return a sentence that names the pairs of nodes whose residuals are correlated within a step, without copies."""
     nodes = left.shape[1]
     both = columns.observed.mT @ columns.observed
-    correlation = torch.corrcoef(left.mT).nan_to_num()
+    correlation = torch.corrcoef(left.mT).nan_to_num().masked_fill(copied, 0.0)
     pairs = nodes * (nodes - 1) / 2
     bound = NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * pairs))
     strong = (correlation.abs() >= STRONG_CORRELATION) & (correlation.abs() * both.sqrt() > bound)

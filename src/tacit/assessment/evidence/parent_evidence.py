@@ -12,6 +12,8 @@ $$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{i
 
    with a weight that measures how well the resamples reproduce the full data. benchmarks/TRIED.md has the measurements
    behind this choice.
+4. Copies and near-copies that the data do not distinguish become one group (:mod:`tacit.assessment.evidence.copies`).
+   A group has the probability of any of its edges, with the same weighted mean; $\lambda$ counts it as one edge.
 """
 
 from dataclasses import dataclass, replace
@@ -24,8 +26,18 @@ from tacit.assessment.evidence import diagnostics, products
 from tacit.assessment.evidence.backgrounds import Backgrounds
 from tacit.assessment.evidence.batched_regressions import BagProbs, Probs, Regressions, Resampled
 from tacit.assessment.evidence.candidates import Candidates, Resamples
-from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
+from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
+from tacit.assessment.evidence.copies import (
+    Groups,
+    copies_within_step,
+    equal_shares,
+    first_members,
+    near_copies,
+    undecided,
+)
 from tacit.assessment.evidence.forms import choose_form
+from tacit.assessment.evidence.result import KEEP
+from tacit.assessment.evidence.volatility import with_volatility
 from tacit.assessment.evidence.working_responses import with_responses
 from tacit.data import Pairs, bootstrap_rows, resamplable
 from tacit.observation import ObservationModel
@@ -45,7 +57,9 @@ class ParentEvidence:
     """The result of the regressions for the candidates of each target.
 
     ``screened``   candidates whose sets were averaged; each of the others was evaluated alone
-    ``believed``   screened candidates with a probability above 1/2
+    ``groups``     groups of copies among the screened candidates: numbers from 1 on in each row, 0 for the others
+    ``either``     the probability of each candidate that any of its group is a parent, NaN without a group
+    ``believed``   screened candidates with a probability above 1/2; of a group its first member
     ``density``    the prior probability of an edge
     ``resamples``  number of resamples
     ``agreement``  $\\lambda$
@@ -55,6 +69,8 @@ class ParentEvidence:
     probs: Probs
     effects: Probs
     screened: Candidates
+    groups: Groups
+    either: Probs
     believed: Bool[Tensor, "target candidate"]
     density: float
     form: ColumnForm
@@ -78,6 +94,7 @@ def parent_evidence(
     correlated: str | None = diagnostics.CAUTION,
     observation: ObservationModel | None = None,
     backgrounds: Backgrounds | None = None,
+    grouped: bool = True,
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
@@ -86,7 +103,7 @@ def parent_evidence(
     ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
     Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
-    are those of linear regressions.
+    are those of linear regressions. ``grouped`` allows groups of copies.
     """
     others = [] if backgrounds is None else [backgrounds.added_to(pairs, layout, k) for k in range(1, backgrounds.most)]
     if backgrounds is not None:
@@ -105,8 +122,8 @@ def parent_evidence(
     once = regressions.on(every, keep=True)
     prior = BETA[0] / sum(BETA) if density is None else density
     probs = once.probs(prior)[0]
-    if observation is not None:
-        columns = with_responses(plain, screened, probs >= BELIEVED, pairs, observation)
+    columns = _weighted(plain, screened, probs >= BELIEVED, pairs, observation)
+    if columns is not plain:
         regressions = replace(regressions, columns=columns)
         once = regressions.on(every, keep=True)
         probs = once.probs(prior)[0]
@@ -114,46 +131,78 @@ def parent_evidence(
     if backgrounds is not None and others:
         mixture = [(backgrounds.weights(0), torch.arange(len(probs)), once)]
         for rank, (with_other, wider) in enumerate(others, 1):
-            weights = backgrounds.weights(rank)
-            rows = (weights > 0).nonzero()[:, 0]
+            of_rank = backgrounds.weights(rank)
+            rows = (of_rank > 0).nonzero()[:, 0]
             other = build_columns(with_other, wider, form)
-            if observation is not None:
-                other = with_responses(other, screened, probs >= BELIEVED, with_other, observation)
-            some = replace(regressions, columns=other, candidates=screened.chosen(rows))
-            mixture.append((weights[rows], rows, some.on(every, keep=True)))
-        probs = _mixed(mixture, prior)
+            other = _weighted(other, screened, probs >= BELIEVED, with_other, observation)
+            on_rows = replace(regressions, columns=other, candidates=screened.chosen(rows)).on(every, keep=True)
+            mixture.append((of_rank[rows], rows, on_rows))
+        probs = _over_backgrounds(mixture, prior)
     for _ in range(0 if density is not None else ROUNDS):
         learned = screened.used & screened.prior.isnan()
         count = int((candidates.used & candidates.prior.isnan()).sum())
         prior = float((BETA[0] + probs[learned].sum()) / (sum(BETA) + count))
-        probs = _mixed(mixture, prior)
+        probs = _over_backgrounds(mixture, prior)
+    resamples = resamples if resamplable(len(pairs), block, pairs.series) else 0
+    weights = [every, resampled_weights(pairs, block, resamples, seed)] if resamples else [every]
+    both = [probs]
+    for resampled_rows in weights[1:]:
+        resampled = [(weight, rows, part.regressions.on(resampled_rows)) for weight, rows, part in mixture]
+        both.append(_over_backgrounds(resampled, prior))
+    agreement = _agreement(both)
+    mean = _mixed(both, agreement)
+
+    # copies: edges between them cannot be tested, and their edges into another target are one group
+    left = None
+    if (grouped or correlated is not None) and len(probs) <= diagnostics.MOST_NODES:
+        left = diagnostics.residuals(plain, screened, mean >= BELIEVED)
+    copied = torch.zeros(pairs.num_nodes, pairs.num_nodes, dtype=torch.bool)
+    groups, either = torch.zeros_like(screened.sources), torch.full_like(probs, torch.nan)
+    if grouped and left is not None:
+        copied = copies_within_step(left, screened.targets, pairs.num_nodes)
+        between = copied[screened.targets[:, None], screened.sources]
+        priors = torch.where(screened.prior.isnan(), prior, screened.prior.sigmoid())
+        both = [torch.where(between, one.minimum(priors), one) for one in both]
+        similar = once.similarities()
+        groups = near_copies(similar, _mixed(both, agreement))
+        of_any = [_of_any(regressions, groups, one, prior, seed) for one in weights]
+        groups = undecided(groups, _mixed(both, agreement), _mixed(of_any, agreement), KEEP)
+        of_any = [one.masked_fill(groups == 0, torch.nan) for one in of_any]
+        both = [equal_shares(one, groups, similar) for one in both] if groups.any() else both
+        first, in_group = first_members(groups), groups > 0
+        agreement = _agreement(
+            [torch.where(first, a, one.masked_fill(in_group, 0.0)) for a, one in zip(of_any, both, strict=True)]
+        )
+        mean, either = _mixed(both, agreement), _mixed(of_any, agreement)
+    in_model = torch.where(groups > 0, first_members(groups) & (either >= BELIEVED), both[0] >= BELIEVED)
     linear = once if observation is None else replace(regressions, columns=plain).on(every)
-    effects, agreement = linear.effects(probs >= BELIEVED), 1.0
-    if not resamplable(len(pairs), block, pairs.series):
-        resamples = 0
-    if resamples:
-        resampled = resampled_weights(pairs, block, resamples, seed)
-        bagged = _mixed([(one, rows, part.regressions.on(resampled)) for one, rows, part in mixture], prior)
-        agreement = min(1.0, float((probs * bagged).sum() / probs.square().sum().clamp_min(1e-12))) ** AGREEMENT_POWER
-        probs = agreement * probs + (1 - agreement) * bagged
+    effects = linear.effects(in_model)
+    if groups.any():  # of a member without the others
+        effects = torch.where(groups > 0, linear.effects(in_model & (groups == 0)), effects)
+    believed = torch.where(groups > 0, in_model, mean >= BELIEVED)
     said = diagnostics.notes(
         plain,
         screened,
-        probs >= BELIEVED,
+        believed,
         names or tuple(map(str, range(pairs.num_nodes))),
         form=form,
         density=prior,
         agreement=agreement,
         horizon=horizon,
         correlated=correlated,
+        left=left,
+        copied=copied,
+        groups=groups,
     )
     alone = regressions.alone(candidates, gains, prior)
     return ParentEvidence(
         candidates,
-        alone.scatter(1, places, probs),
+        alone.scatter(1, places, mean),
         torch.zeros_like(alone).scatter(1, places, effects),
         screened,
-        probs >= BELIEVED,
+        groups,
+        torch.full_like(alone, torch.nan).scatter(1, places, either),
+        believed,
         prior,
         form,
         resamples,
@@ -162,7 +211,20 @@ def parent_evidence(
     )
 
 
-def _mixed(mixture: list[tuple[Float[Tensor, " _"], Int[Tensor, " _"], Resampled]], prior: float) -> Probs:
+def _weighted(
+    columns: Columns,
+    candidates: Candidates,
+    believed: Bool[Tensor, "target candidate"],
+    pairs: Pairs,
+    observation: ObservationModel | None,
+) -> Columns:
+    """Return the columns with working responses, or with row weights for targets with changing variances."""
+    if observation is None:
+        return with_volatility(columns, candidates, believed)
+    return with_responses(columns, candidates, believed, pairs, observation)
+
+
+def _over_backgrounds(mixture: list[tuple[Float[Tensor, " _"], Int[Tensor, " _"], Resampled]], prior: float) -> Probs:
     """Return the probabilities averaged over backgrounds and resamples; each part has some targets, with weights."""
     total: Probs | None = None
     for weights, rows, part in mixture:
@@ -191,9 +253,8 @@ def likely_parents(
     model are computed at the ``believed`` parents.
     """
     columns = build_columns(pairs, layout, form)
-    if observation is not None:
-        none = torch.zeros_like(candidates.used)
-        columns = with_responses(columns, candidates, none if believed is None else believed, pairs, observation)
+    believed = torch.zeros_like(candidates.used) if believed is None else believed
+    columns = _weighted(columns, candidates, believed, pairs, observation)
     regressions = Regressions(columns, candidates, horizon, generator_for(seed, "parents"))
     weights = torch.ones(1, len(pairs), dtype=DOUBLE) if weights is None else weights
     return regressions.on(weights).probs(density)
@@ -205,3 +266,29 @@ def resampled_weights(pairs: Pairs, block: int, resamples: int, seed: int) -> Re
     series = None if pairs.series is None else pairs.series.cpu()
     rows = [bootstrap_rows(len(pairs), generator=generator, block=block, series=series) for _ in range(resamples)]
     return torch.stack([torch.bincount(one.cpu(), minlength=len(pairs)) for one in rows]).to(DOUBLE)
+
+
+def _agreement(both: list[Probs]) -> float:
+    r"""Return $\lambda$ for the probabilities on the data and their mean over resamples, if there are resamples."""
+    probs, bagged = both[0], both[-1]
+    if len(both) == 1:
+        return 1.0
+    return min(1.0, float((probs * bagged).sum() / probs.square().sum().clamp_min(1e-12))) ** AGREEMENT_POWER
+
+
+def _mixed(both: list[Probs], agreement: float) -> Probs:
+    return both[0] if len(both) == 1 else agreement * both[0] + (1 - agreement) * both[1]
+
+
+def _of_any(regressions: Regressions, groups: Groups, weights: Resamples, density: float, seed: int) -> Probs:
+    """Return the mean probability over resamples that any candidate of a group is a parent, for each of its members."""
+    found = torch.full(groups.shape, torch.nan, dtype=DOUBLE)
+    for number in range(1, 1 + int(groups.max())):
+        mine = groups == number
+        rows = mine.any(1).nonzero()[:, 0]
+        some = replace(
+            regressions, candidates=regressions.candidates.chosen(rows), generator=generator_for(seed, "groups")
+        )
+        of_rows = some.on(weights).any_of(density, mine[rows]).mean(0)
+        found[rows] = torch.where(mine[rows], of_rows[:, None], found[rows])
+    return found

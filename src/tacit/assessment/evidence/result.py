@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from tacit.assessment.evidence.units import EdgeUnits, edge_units
 from tacit.shapes import EdgeMask
 
 KEEP = 0.1  # edges that exist with at least this probability are learned; the others are fixed at 0
@@ -25,6 +26,8 @@ class Evidence:
     ``prior``   the prior that was used, for the record
     ``method``  "regression" or "model"
     ``notes``   sentences for the user
+    ``groups``  numbers of groups of copies in each row, 0 for other edges; None if there are none
+    ``either``  the probability that any edge of a group exists, NaN for other edges
     """
 
     exists: EdgeNumbers
@@ -32,8 +35,15 @@ class Evidence:
     prior: dict[str, float | str]
     method: str
     notes: tuple[str, ...] = field(default=())
+    groups: Int[Tensor, "row slot"] | None = None
+    either: EdgeNumbers | None = None
+
+    @property
+    def units(self) -> EdgeUnits:
+        """The edges, each group of copies once."""
+        return edge_units(self.exists, self.either, None, groups=self.groups)
 
     @property
     def kept(self) -> EdgeMask:
-        """The edges that may exist: only these are learned."""
-        return may_exist(self.exists)
+        """The edges that may exist: only these are learned. The first member stands for a group of copies."""
+        return may_exist(self.units.values)

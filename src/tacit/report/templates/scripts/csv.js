@@ -1,4 +1,5 @@
-// Edges as a CSV file: the columns of edges.csv but bagged and exists_either, and the truth where it is known.
+// Edges as a CSV file: the columns of edges.csv but bagged and exists_either, and the truth where it is known. A group
+// of copied sources is one row, that of its first edge, with the `exists` of the group.
 import { shared } from "./stored.js";
 import { sixDigits } from "./text.js";
 
@@ -11,6 +12,7 @@ const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')
 
 function cellText(run, column, edge) {
   if (column === "source" || column === "target") return quoted(harmless(run.names[run[column][edge]]));
+  if (column === "group") return quoted(harmless(run.groups.get(edge) ?? ""));
   if (!run[column]) return "";
   if (column === "varies") return run.variesWords[run.varies[edge]];
   if (column === "direction") return shared.directions[run.direction[edge]];

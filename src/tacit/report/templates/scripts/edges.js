@@ -60,7 +60,9 @@ function directionLines(run, edge) {
 
 export function edgeText(run, edge) {
   const arrow = hasArrow(run, edge) ? "→" : "—";
-  const lines = [`${run.labels[run.source[edge]]} ${arrow} ${run.labels[run.target[edge]]}`];
+  const group = run.groups.get(edge);
+  const source = group ? plotlyText(shortened(group, 60)) : run.labels[run.source[edge]];
+  const lines = [`${source} ${arrow} ${run.labels[run.target[edge]]}`];
   lines.push(...probabilityLines(run, edge));
   if (run.std_error && !Number.isNaN(run.std_error[edge])) {
     const interval = `${run.low[edge].toFixed(3)} to ${run.high[edge].toFixed(3)}`;

@@ -22,7 +22,8 @@ export function edgeRows(run, edges) {
   for (const edge of edges) {
     const [source, target] = [run.source[edge], run.target[edge]];
     const isOpen = !run.symmetric && !hasArrow(run, edge);
-    const attributes = { ...edgeNumbers(run, edge), ...(isOpen ? { direction: "open" } : {}) };
+    const group = run.groups.has(edge) ? { group: run.groups.get(edge) } : {};
+    const attributes = { ...edgeNumbers(run, edge), ...(isOpen ? { direction: "open" } : {}), ...group };
     rows.push([source, target, attributes]);
     if (isOpen) rows.push([target, source, attributes]);
   }

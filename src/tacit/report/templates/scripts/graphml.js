@@ -37,6 +37,7 @@ export function graphmlText(run, edges) {
     ...places,
     ...numbers,
     key("direction", "edge", "string"),
+    ...(run.groups.size ? [key("group", "edge", "string")] : []),
     `  <graph edgedefault="${run.symmetric ? "undirected" : "directed"}">`,
     ...run.names.map((_, node) => nodeLine(run, node)),
     ...edgeRows(run, edges).map((row) => edgeLine(run, row)),

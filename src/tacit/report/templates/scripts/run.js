@@ -43,6 +43,7 @@ export function readRun(stored) {
   const run = { ...stored, names: stored.nodes, numNodes: stored.nodes.length };
   unpackEdges(run, stored.edges);
   run.numEdges = run.probability.length;
+  run.groups = new Map(stored.groups); // from the first edge of a group of copied sources to the name of the group
   run.hasEvidence = run.exists !== null;
   run.acts = run.probability.map((value) => value || 0);
   run.decides = run.hasEvidence ? run.exists.map((value) => value || 0) : run.acts;

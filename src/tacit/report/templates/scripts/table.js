@@ -13,6 +13,7 @@ import { variesWord, varyingButton } from "./varying_cell.js";
 const PAPER_ROWS = 40;
 
 function cellText(run, column, edge) {
+  if (column === "source" && run.groups.has(edge)) return run.groups.get(edge);
   if (isName(column)) return run.names[run[column][edge]];
   if (column === "effect") return signed(run.effect[edge]);
   if (column === "lag") return wholeNumber(run.lag[edge]);

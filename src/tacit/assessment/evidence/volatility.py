@@ -1,0 +1,72 @@
+r"""Row weights for residuals whose size changes slowly: volatile stretches count less.
+
+Where the noise of two nodes is volatile at the same time, large values of one coincide with large errors of the other,
+and plain regressions take this for evidence. The variance of a target's residual $e_t$ is estimated from its
+neighbours in time,
+
+$$\hat v_t = \frac{c\, \bar v + \sum_{s \ne t} 2^{-|t - s| / h}\, e_s^2}{c + \sum_{s \ne t} 2^{-|t - s| / h}},$$
+
+for some half-lives $h$. If the Gaussian log likelihood of the residuals under the best $\hat v$ exceeds that of one
+variance by more than the price of the choice, the rows of the target have weights $1 / \hat v_t$.
+"""
+
+import math
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tacit.assessment.evidence.candidates import Candidates
+from tacit.assessment.evidence.columns import Columns
+from tacit.assessment.evidence.diagnostics import residuals
+
+HALF_LIVES = (4.0, 16.0, 64.0)
+PRIOR_ROWS = 2.0  # c
+WORTH = math.log(9.0) + math.log(3.0)  # prior odds against changing variances, and the choice of a half-life
+FEWEST_ROWS = 100
+
+
+def with_volatility(columns: Columns, candidates: Candidates, believed: Bool[Tensor, "target candidate"]) -> Columns:
+    """Return the columns with weights of the rows for targets with changing variances, given their parents."""
+    rows = len(columns.targets)
+    if rows < FEWEST_ROWS or columns.row_weights is not None:
+        return columns
+    seen = columns.observed[:, candidates.targets]  # (row, target)
+    squares = residuals(columns, candidates, believed).square() * seen
+    count = seen.sum(0).clamp_min(1.0)
+    mean = (squares.sum(0) / count).clamp_min(1e-12)
+    best, weights = torch.zeros_like(mean), torch.ones_like(squares)
+    for half_life in HALF_LIVES:
+        near, mass = (_smoothed(one, half_life, columns.series) for one in (squares, seen))
+        variance = (PRIOR_ROWS * mean + near) / (PRIOR_ROWS + mass)
+        gain = -0.5 * (seen * ((variance / mean).log() + squares / variance - squares / mean)).sum(0)
+        better = gain - WORTH - 0.5 * count.log() > best
+        weights[:, better] = 1 / variance[:, better]
+        best = torch.where(better, gain - WORTH - 0.5 * count.log(), best)
+    if not (best > 0).any():
+        return columns
+    weights = weights * count / (weights * seen).sum(0).clamp_min(1e-12)
+    every = torch.ones_like(columns.observed)
+    every[:, candidates.targets] = weights
+    return replace(columns, row_weights=every)
+
+
+def _smoothed(
+    values: Float[Tensor, "row target"], half_life: float, series: Tensor | None
+) -> Float[Tensor, "row target"]:
+    """Return the sums over other rows of the same series, with exponential weights."""
+    parts = (
+        [values]
+        if series is None
+        else list(torch.split(values, torch.unique_consecutive(series, return_counts=True)[1].tolist()))
+    )
+    found = []
+    for part in parts:
+        size = 2 * len(part)
+        lag = torch.arange(size, dtype=values.dtype)
+        kernel = 2 ** (-torch.minimum(lag, size - lag) / half_life)
+        kernel[0] = 0.0
+        spectrum = torch.fft.rfft(part, n=size, dim=0) * torch.fft.rfft(kernel)[:, None]
+        found.append(torch.fft.irfft(spectrum, n=size, dim=0)[: len(part)].clamp_min(0.0))
+    return torch.cat(found)

@@ -1,0 +1,122 @@
+"""A fit of a table with a copied column: the group in the answer, the tables, exports, the page and a saved run."""
+
+import io
+
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import tacit
+from parent_sets import var_series
+from tacit.cli import main
+from tacit.config import AssessmentOptions, GraphOptions
+from tacit.records import EDGE_COLUMNS, EdgeFindings, edges_text
+from tacit.report import edge_columns, strongest_edges
+from tacit.sklearn import LatentGraphForecaster
+
+NAMES = ["inlet", "inlet_copy", "tank", "outlet"]
+GROUP = "inlet or inlet_copy"
+
+
+def table(rows=600):
+    weights = np.diag([0.4, 0.4, 0.4])
+    weights[1, 0] = weights[2, 1] = 0.4
+    series = var_series(0, weights, rows)
+    return pd.DataFrame(series[:, [0, 0, 1, 2]], columns=NAMES)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    options = AssessmentOptions(controls=False)
+    return LatentGraphForecaster(predictor="filter", observation="gaussian", assessment=options).fit(table())
+
+
+def test_the_answer_lists_the_group_once(fitted):
+    first = " ".join(fitted.answer_)
+    assert "A graph was found: 2 edges are listed." in first
+    assert "inlet or inlet_copy -> tank (the model uses inlet)" in first
+    assert "--simultaneous" not in first
+    listed = fitted.listed_edges()
+    assert sorted(zip(listed.source, listed.target, listed.group, strict=True)) == [
+        ("inlet", "tank", GROUP),
+        ("tank", "outlet", ""),
+    ]
+    assert listed.exists.min() > 0.95
+
+
+def test_each_member_has_its_share_and_the_number_of_the_group(fitted):
+    found = fitted.edges_.set_index(["source", "target"])
+    first, other = found.loc[("inlet", "tank")], found.loc[("inlet_copy", "tank")]
+    assert first.group == other.group == GROUP
+    assert first.exists == pytest.approx(0.5, abs=0.05)
+    assert other.exists == pytest.approx(0.5, abs=0.05)
+    assert first.exists_either == other.exists_either > 0.95
+    assert first.identifiable == other.identifiable == "no"
+    assert first.probability > 0.5
+    assert np.isnan(other.probability)
+    assert np.isnan(other.high)
+    assert found.loc[("tank", "outlet")].identifiable == "yes"
+    assert (found.group != "").sum() == 2
+
+
+def test_an_export_has_one_edge_of_the_group(fitted, tmp_path):
+    graph = fitted.to_networkx()
+    assert sorted(graph.edges) == [("inlet", "tank"), ("tank", "outlet")]
+    assert graph.edges["inlet", "tank"]["group"] == GROUP
+    assert graph.edges["inlet", "tank"]["exists"] > 0.95
+    networkx.write_graphml(graph, tmp_path / "graph.graphml")
+    assert networkx.read_graphml(tmp_path / "graph.graphml").edges["inlet", "tank"]["group"] == GROUP
+
+
+def test_the_page_and_its_table_name_the_group(fitted, tmp_path):
+    rows = strongest_edges(fitted.run_, 2, columns := edge_columns(fitted.run_))
+    assert {row["source"] for row in rows} == {GROUP, "tank"}
+    assert int(columns.found.sum()) == 2
+    assert len(columns) == 4 * 4 - 1  # the second edge of the group is no edge of its own
+    assert GROUP in fitted.report(tmp_path / "report.html").read_text()
+
+
+def test_a_saved_fit_has_the_same_groups(fitted, tmp_path):
+    fitted.save(tmp_path / "fit.safetensors")
+    again = LatentGraphForecaster.load(tmp_path / "fit.safetensors")
+    pd.testing.assert_frame_equal(again.edges_, fitted.edges_, rtol=1e-5)
+    assert again.listed_edges().group.tolist() == fitted.listed_edges().group.tolist()
+
+
+def test_a_run_directory_has_the_same_groups(tmp_path, capsys):
+    table().to_csv(tmp_path / "table.csv", index=False)
+    with pytest.raises(SystemExit) as caught:
+        main(["fit", str(tmp_path / "table.csv"), "--quick", "--out", str(tmp_path / "run")])
+    assert caught.value.code == 0
+    assert f"{GROUP} -> tank 1.00" in capsys.readouterr().err
+    loaded = tacit.load(tmp_path / "run")
+    assert loaded.listed_edges().group.tolist().count(GROUP) == 1
+    assert "inlet_copy,tank,0.5" in (tmp_path / "run" / "edges.csv").read_text()
+
+
+def test_candidates_of_a_table_can_be_a_group():
+    pairs = [(source, target) for target in ("tank", "outlet") for source in NAMES if source != target]
+    found = LatentGraphForecaster(
+        predictor="filter",
+        candidates=pairs,
+        graph=GraphOptions(layout="table"),
+        assessment=AssessmentOptions(enabled=False),
+    ).fit(table())
+    listed = found.listed_edges()
+    assert sorted(listed.group) == ["", GROUP]
+
+
+def test_edges_csv_names_the_members_and_leaves_the_others_empty():
+    edges = EdgeFindings(
+        exists=[[0.0, 0.05, 0.05], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
+        exists_either=[[None, 0.4, 0.4], [None] * 3, [None] * 3],
+        group=[[0, 1, 1], [0, 0, 0], [0, 0, 0]],
+    )
+    text = edges_text(torch.ones(3, 3), ["a", "b", "c"], edges, keep=0.1)  # each is below, the group is not
+    rows = pd.read_csv(io.StringIO(text)).set_index(["source", "target"])
+    assert text.split("\n")[0].split(",") == list(EDGE_COLUMNS)
+    assert rows.loc[("b", "a"), "group"] == rows.loc[("c", "a"), "group"] == "b or c"
+    assert rows.loc[("b", "a"), "probability"] == 1
+    assert np.isnan(rows.loc[("c", "a"), "probability"])
