@@ -153,20 +153,18 @@ def _merged(waves: Sequence[Term], clock: Clock) -> list[Term]:
     return found
 
 
-def background_choice(backgrounds: Backgrounds | None, nodes: Sequence[str], config: FitConfig) -> list[str]:
+def background_choice(backgrounds: Backgrounds | None, dataset: Dataset, config: FitConfig) -> list[str]:
     """Return the line that says which background was chosen, and why."""
     if config.data.background == ("none",):
         return []
-    said = background_words(backgrounds, nodes)
+    said = background_words(backgrounds, dataset.nodes)
     if not said:
         return [NONE]
-    asked = config.data.background != ("auto",)
-    reason = (
-        "the option asks for it"
-        if asked
-        else "these nodes follow it without the graph; set background=none to leave it out"
-    )
-    return [f"background = {', '.join(said)}: {reason}"]
+    reason = "these nodes follow it without the graph; set background=none to leave it out"
+    if config.data.background != ("auto",):
+        reason = "the option asks for it"
+    read = "" if dataset.preparation.background.terms else "; the evidence uses it, the network does not"
+    return [f"background = {', '.join(said)}: {reason}{read}"]
 
 
 def background_words(backgrounds: Backgrounds | None, nodes: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from tacit.config import FitConfig
+from tacit.data import NO_BACKGROUND
 from tacit.errors import InputError, require
 from tacit.graph import EdgeRules
 from tacit.pipeline.backgrounds import background_choice, background_words, choose_backgrounds, fit_background
@@ -120,7 +121,7 @@ class Plan:
         listener.stage("fit: starting values")
         given = config
         if evidence is not None and dataset.preparation.is_series:
-            chosen = [*background_choice(evidence.backgrounds, dataset.nodes, config), *chosen]
+            chosen = [*background_choice(evidence.backgrounds, dataset, config), *chosen]
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
@@ -186,7 +187,7 @@ def _with_kind(
         longer = config.data.window or network_window(source.content, evidence.window)
         data = config.data.model_copy(update={"window": longer})
         listener.stage(PREPARING)
-        return Dataset.prepare(source, data, seed=seed, scaled=True, background=dataset.preparation.background)
+        return Dataset.prepare(source, data, seed=seed, scaled=True)  # nodes share the weights of a network
 
     found = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
     predictor = config.predictor.model_copy(update={"kind": found.kind})
@@ -253,7 +254,9 @@ def _with_evidence(
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table, backgrounds=backgrounds)
-        background = fit_background(evidence, source, config.data.model_copy(update={"window": data.window}), seed)
+        background = NO_BACKGROUND
+        if config.predictor.kind == AUTO or own.kind(config.predictor).warm_start:  # weights for each node
+            background = fit_background(evidence, source, config.data.model_copy(update={"window": data.window}), seed)
         if background.terms:
             listener.stage(PREPARING)
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
