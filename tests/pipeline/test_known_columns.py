@@ -179,7 +179,7 @@ def leveled(request, tmp_path, monkeypatch):
     """A finished fit with a background given by hand, its directory, and the file of its table."""
     monkeypatch.setattr(Dataset, "prepare", partial(Dataset.prepare, background=BACKGROUND))
     drifting().to_csv(tmp_path / "drift.csv")
-    data = {"window": 2, "horizon": request.param}
+    data = {"window": 2, "horizon": request.param, "background": "none"}
     config = override(FitConfig(), {"data": data, "assessment": {"bootstrap_replicas": 0}})
     made = run_fit(str(tmp_path / "drift.csv"), config, tmp_path / "run", device=CPU)
     monkeypatch.undo()

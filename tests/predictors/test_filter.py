@@ -126,3 +126,37 @@ def test_errors(unchecked):
     for message, call in calls.items():
         with pytest.raises(InputError, match=message):
             call()
+
+
+def leveled(rng, nodes=3, window=2, residual=True):
+    """A filter whose nodes have levels, with random weights; one feature and one known column beside the level."""
+    return started(GraphFilter(nodes, window, 1, known=2, level=True, residual=residual), rng)
+
+
+@pytest.mark.parametrize("residual", [True, False])
+def test_with_levels_it_equals_its_linear_parts(rng, residual):
+    predictor = leveled(rng, residual=residual)
+    inputs, graphs = (
+        torch.randn(5, 3, 4, generator=rng).double(),
+        (torch.rand(1, 4, 3, 3, generator=rng) < 0.5).double(),
+    )
+    offset, own, sent = predictor.linear_parts(inputs)
+    weights = torch.einsum("bjk,ijkc->bijc", sent, predictor.edge_weights)
+    expected = offset + predictor.bias + torch.einsum("bik,ikc->bic", own, predictor.own)
+    expected = expected[:, None] + torch.einsum("bsij,bijc->bsic", graphs.expand(5, -1, -1, -1), weights)
+    assert torch.allclose(predictor(inputs, graphs), expected, atol=1e-12)
+    level = inputs[..., -1:]
+    assert torch.equal(sent, inputs[..., :2] - level)
+    assert torch.equal(own[..., 2], inputs[..., 2])  # the other known column
+    assert torch.equal(own[..., 3:], torch.zeros_like(level) if residual else level)
+
+
+def test_a_shift_of_a_node_and_its_level_moves_only_this_node(rng):
+    predictor, shift = leveled(rng), torch.tensor([0.0, 7.0, 0.0]).double()
+    inputs, graphs = torch.randn(5, 3, 4, generator=rng).double(), torch.ones(1, 2, 3, 3).double()
+    moved = inputs.clone()
+    moved[..., [0, 1, 3]] += shift[:, None]  # both lags and the level
+    expected = predictor(inputs, graphs) + shift[:, None]
+    assert torch.allclose(predictor(moved, graphs), expected, atol=1e-12)
+    plain = leveled(rng, residual=False)
+    assert not torch.allclose(plain(moved, graphs), plain(inputs, graphs) + shift[:, None], atol=1e-3)

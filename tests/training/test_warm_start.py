@@ -5,7 +5,11 @@ from benchmarks.studies.gpvar_system import GPVARSystem
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
+from tacit.graph import BernoulliGraph
+from tacit.losses import EnergyScore
+from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter
+from tacit.training import LatentGraphModel, start_at_regression
 from tacit.training.warm_start import filter_start, ridge_start
 
 
@@ -91,3 +95,32 @@ def test_errors(rng, unchecked):
         ridge_start(pairs[:2])
     with pytest.raises(InputError, match="predictor must have activation 'linear', got 'tanh'"):
         filter_start(pairs, GraphFilter(4, 2, 1, activation="tanh"), EVERY_EDGE)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_with_levels_the_start_is_least_squares_on_deviations(rng, missing):
+    """Both nodes are random walks, and node 1 reads node 0; the columns are two lags, a known one and the level."""
+    inputs = torch.randn(600, 2, 4, generator=rng).double()
+    inputs[..., [0, 1, 3]] += torch.randn(600, 2, 1, generator=rng).double().cumsum(0)
+    away = inputs[..., :2] - inputs[..., 3:]  # deviations from the level
+    targets = inputs[..., 1:2] - 0.3 * away[..., 1:] + 0.5 * inputs[..., 2:3]
+    targets[:, 1] += 0.8 * away[:, 0, 1:] - 0.4 * away[:, 0, :1]
+    targets = targets + 0.1 * torch.randn(600, 2, 1, generator=rng).double()
+    observed = (torch.rand(600, 2, 1, generator=rng) >= missing).double()
+    pairs = Pairs(inputs, targets * observed, observed if missing else None)
+    probs = torch.tensor([[0.0, 0.0], [0.5, 0.0]])
+    predictor = GraphFilter(2, 2, 1, known=2, level=True)
+    model = LatentGraphModel(
+        BernoulliGraph(probs, probs == 0), predictor, EnergyScore(), observation=GaussianNoise(2, 1)
+    ).double()
+    assert start_at_regression(model, pairs)
+    own, bias = predictor.own.detach()[..., 0], predictor.bias.detach()[:, 0]
+    for node, read in ((0, []), (1, [away[:, 0]])):
+        known = observed[:, node, 0] > 0
+        design = torch.cat([away[:, node], inputs[:, node, 2:3], *read, torch.ones(600, 1).double()], 1)[known]
+        change = (targets - inputs[..., 1:2])[known, node, 0]
+        wanted = torch.linalg.lstsq(design, change[:, None]).solution[:, 0]
+        edge = predictor.edge_weights.detach()[node, 0, :, 0] * 0.5 if read else torch.zeros(0)
+        found = torch.cat([own[node, :3], edge, bias[node : node + 1]])
+        torch.testing.assert_close(found, wanted, atol=1e-4, rtol=0)
+    assert (own[:, 3] == 0).all()  # the level itself is a random walk

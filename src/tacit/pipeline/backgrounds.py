@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from tacit.assessment.evidence import BELIEVED, KINDS, Backgrounds, Candidates, Clock, Term, find_backgrounds
+from tacit.assessment.evidence.backgrounds import FEWEST_CYCLES, FEWEST_ROWS, MOST_SERIES, SHORTEST
 from tacit.config import DataOptions, FitConfig
 from tacit.data import DAY, NO_BACKGROUND, WEEK, YEAR, Background, Category, Level, Wave
 from tacit.data import Term as Column
@@ -22,9 +23,8 @@ NAMED = 3  # nodes in a sentence
 PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
 SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
 SLOW = ("trend", "shift")
-FEWEST = 100  # rows that a search requires
-NONE = "background = none: no node needs a trend, a shift or a cycle"
-FEW = "background = none: a search for trends, shifts and cycles requires {fewest} rows with a window before them"
+NONE = "background = none: no node needs a {kinds}"
+TOO_SHORT = f"background = none: fewer than {2 * FEWEST_ROWS} rows cannot tell it from the nodes' own past"
 WORDS = {"trend": "slow trend", "shift": "level shift", "category": "weekends"}
 
 
@@ -33,25 +33,23 @@ def choose_backgrounds(dataset: Dataset, rules: EdgeRules, config: FitConfig) ->
     names, preparation = config.data.background, dataset.preparation
     if names == ("none",) or not preparation.is_series:
         return None
+    asked = () if names == ("auto",) else names
     pairs = all_pairs(dataset.split)
     clock = Clock.of(pairs, dated=dataset.dated)
-    asked = () if names == ("auto",) else names
     if clock is None:
-        require(not asked, f"background names '{', '.join(asked)}', but the table has too few rows; leave it out")
+        require(
+            not asked,
+            f"background names '{', '.join(asked)}', which requires {FEWEST_ROWS} rows with a target, got "
+            f"{len(pairs)}; leave it out",
+        )
         return None
-    need = {"trend", "shift", "cycle"}.intersection(asked)
-    require(
-        not need or clock.has_trends or (need == {"cycle"} and clock.has_search),
-        f"background names '{', '.join(sorted(need))}', which requires {FEWEST} rows with a window before them, or "
-        f"{2 * FEWEST} in each of at most 20 series, got {clock.shortest} in the shortest of {len(clock.parts)}; "
-        "leave it out",
-    )
+    terms = [_term(name, clock) for name in asked]
     return find_backgrounds(
         pairs,
         layout_of(preparation),
         Candidates.from_rules(rules.lagged, preparation.horizon),
         clock,
-        forced=tuple(_term(name, clock) for name in asked if name not in ("shift", "cycle")),
+        forced=tuple(term for term in terms if term is not None),
         kinds=tuple(SEARCHED[name] for name in asked if name in SEARCHED) if asked else KINDS,
         horizon=preparation.horizon,
     )
@@ -64,25 +62,37 @@ def background_of(source: Source, config: FitConfig) -> Backgrounds | None:
     return choose_backgrounds(dataset, read_rules(dataset, config.graph, None), config)
 
 
-def _term(name: str, clock: Clock) -> Term:
-    """Return the term of a name; one that the table cannot carry is refused."""
-    if name == "trend":
-        return Term("trend")
+def _term(name: str, clock: Clock) -> Term | None:
+    """Return the term of a name, None if it is searched for; one that the table cannot carry is refused."""
+    if name in ("trend", "shift"):
+        require(
+            clock.has_trends,
+            f"background names '{name}', which requires {2 * FEWEST_ROWS} rows, or {4 * FEWEST_ROWS} in each of at "
+            f"most {MOST_SERIES} series, got {clock.shortest} in the shortest of {len(clock.parts)}; leave it out",
+        )
+        return Term("trend") if name == "trend" else None
+    if name == "cycle":
+        require(
+            clock.shortest >= 2 * FEWEST_ROWS,
+            f"background names 'cycle', which requires {2 * FEWEST_ROWS} rows in each series, got {clock.shortest}; "
+            "leave it out",
+        )
+        return None
     require(
         clock.dated,
         f"background names '{name}', but the times are numbers, not dates; write times as YYYY-MM-DD HH:MM:SS, or name "
         "'cycle' to search for a period",
     )
     period = WEEK if name == "weekend" else PERIODS[name]
-    longest = DAY if name == "weekend" else period / 2.2
+    longest = DAY if name == "weekend" else period / SHORTEST
     require(
         clock.step <= longest,
         f"background names '{name}', which requires rows at most {longest / 3600:.3g} hours apart, got "
         f"{clock.step / 3600:.3g}; leave it out",
     )
     require(
-        clock.cycles(period) >= 2.5,
-        f"background names '{name}', which requires 2.5 cycles or more, got {clock.cycles(period):.2g} in "
+        clock.cycles(period) >= FEWEST_CYCLES,
+        f"background names '{name}', which requires {FEWEST_CYCLES} cycles or more, got {clock.cycles(period):.2g} in "
         f"{clock.cycles(DAY):.3g} days; leave it out, or pass more rows",
     )
     return Term("category") if name == "weekend" else Term("wave", place=period)
@@ -149,7 +159,7 @@ def _same(one: Term, other: Term, clock: Clock) -> bool:
 def _merged(waves: Sequence[Term], clock: Clock) -> list[Term]:
     """Return one wave for each period: those of the calendar first, then the periods that most nodes have."""
     found: list[Term] = []
-    for wave in sorted(set(waves), key=lambda one: (one.searched > 1, -waves.count(one), one.place)):
+    for wave in sorted(set(waves), key=lambda one: (one.place not in PERIODS.values(), -waves.count(one), one.place)):
         if not any(_same(wave, other, clock) for other in found):
             found.append(wave)
     return found
@@ -161,7 +171,11 @@ def background_choice(backgrounds: Backgrounds | None, dataset: Dataset, config:
         return []
     said = background_words(backgrounds, dataset.nodes)
     if not said:
-        return [NONE if len(all_pairs(dataset.split)) >= FEWEST else FEW.format(fewest=FEWEST)]
+        split, searched = dataset.split, [name for name in SEARCHED if name in config.data.background]
+        if sum(map(len, (split.train, split.validation, split.test))) < 2 * FEWEST_ROWS:
+            return [TOO_SHORT]
+        *first, last = searched or SEARCHED
+        return [NONE.format(kinds=f"{', a '.join(first)} or a {last}" if first else last)]
     reason = "these nodes have it by themselves, and edges are tested beside it; none leaves it out"
     if config.data.background != ("auto",):
         reason = "set by the option"

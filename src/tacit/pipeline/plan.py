@@ -222,6 +222,11 @@ def _with_evidence(
         "density, "
         'or evidence = "model" or "none"',
     )
+    require(
+        regression or config.data.background in (("auto",), ("none",)),
+        f"background in [data] requires regressions that test the edges, got '{', '.join(config.data.background)}' "
+        'without them; leave it out, set calendar, or set evidence = "regression" in [graph]',
+    )
     window = longest_window(source.content) if regression and config.data.window is None else None
     data = config.data if window is None else config.data.model_copy(update={"window": window})
     listener.stage(PREPARING)

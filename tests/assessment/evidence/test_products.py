@@ -52,7 +52,7 @@ def scored():
 def test_every_set_is_scored_as_by_least_squares(scored):
     pairs, columns, matrices = scored
     rows = torch.full((NODES,), float(len(pairs)), dtype=torch.float64)
-    sets, scores = products.set_scores(matrices, 4, rows, torch.full_like(rows, columns.num_always))
+    sets, scores = products.set_scores(matrices, 4, rows, columns.num_always.to(rows))
     assert len(sets) == 2**4
     prior = torch.full((NODES, 4), -2.0, dtype=torch.float64)
     for target in range(NODES):
@@ -79,9 +79,9 @@ def test_columns_of_sets_are_counted_and_differ():
 def test_sets_that_are_too_large_for_the_rows_have_no_chance(scored):
     _, columns, matrices = scored
     rows = torch.full((NODES,), 40.0, dtype=torch.float64)
-    sets, scores = products.set_scores(matrices, 4, rows, torch.full_like(rows, columns.num_always))
+    sets, scores = products.set_scores(matrices, 4, rows, columns.num_always.to(rows))
     sizes = 2 * sets.sum(1) + sets.sum(1) * (sets.sum(1) + 1) / 2
-    assert torch.equal(scores[0].isinf(), sizes > (40 - columns.num_always) / 3)
+    assert torch.equal(scores[0].isinf(), sizes > (40 - columns.num_always[0]) / 3)
 
 
 def test_many_candidates_have_smaller_sets():

@@ -78,7 +78,7 @@ def brute_force(columns: Columns, target: int, now: tuple[int, ...], density: fl
         left = values - design @ torch.linalg.lstsq(design, values).solution
         return float(left.square().sum())
 
-    none, free = squares([]), rows - columns.num_always
+    none, free = squares([]), rows - int(columns.num_always[target])
     best = (-math.inf, ())
     for size in range(len(others) + 1):
         for later in itertools.combinations(others, size):

@@ -35,6 +35,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
@@ -67,8 +68,8 @@ CALENDAR = {"hour": DAY / 24, "day": DAY, "week": WEEK, "year": YEAR}
 MOST_NUMBERS, MOST_COLUMNS = 2**23, 24  # of the columns of the targets that are searched together, and of one
 TINY = 1e-9
 
-Basis = Float[Tensor, "target row column"]
-Residuals = Float[Tensor, "target row"]
+Basis = Float[Tensor, "some row column"]  # of some of the targets
+Residuals = Float[Tensor, "some row"]
 
 
 class Term(NamedTuple):
@@ -224,8 +225,10 @@ def find_backgrounds(
 
     ``forced`` terms are in the background of every target; only terms of some ``kinds`` are added to them.
     """
-    columns = build_columns(pairs, layout, ColumnForm(min(OWN_LAGS, layout.window), offsets=len(clock.parts) > 1))
-    lags = min(LAGS, columns.num_lags)
+    fewest = candidates.fewest_lags  # more than usual if the lags of edges are limited
+    own_lags = min(max(OWN_LAGS, fewest), layout.window)
+    columns = build_columns(pairs, layout, ColumnForm(own_lags, offsets=len(clock.parts) > 1))
+    lags = min(max(LAGS, fewest), columns.num_lags)
     sent = columns.group_size // columns.num_lags
     columns = replace(columns, sources=columns.sources[:, :, -lags * sent :], num_lags=lags)
     variables = torch.split(columns.targets, 1, 2)
@@ -263,7 +266,7 @@ class BackgroundSearch:
         horizon: int = 1,
     ) -> None:
         self.columns, self.candidates, self.clock, self.horizon = columns, candidates, clock, horizon
-        self.forced, self.kinds = forced, kinds
+        self.forced, self.kinds = tuple(sorted(forced)), kinds
         targets = candidates.targets
         self.root = columns.weights.mT[targets].sqrt()  # (target, row)
         self.rows = candidates.num_rows(columns, torch.ones(len(columns.targets), dtype=DOUBLE)) / horizon
@@ -273,6 +276,7 @@ class BackgroundSearch:
         for places in candidates.batches(columns, 1):  # of targets with equally many required parents
             always = candidates.always(columns, places)
             self.always[places, : always.shape[1]] = always
+        self.allowed = candidates.own_columns(columns)  # columns of each edge: those of its allowed lags
         self.values = columns.targets[:, targets, 0].mT  # (target, row)
         self.priors = {kind: PRIOR[0] / sum(PRIOR) for kind in KINDS}
         self.fixed = [term for term in clock.fixed_terms() if term.kind in kinds]
@@ -352,16 +356,17 @@ class BackgroundSearch:
             scores[k][chosen[k]] = score - paid - sum(math.log(term.searched) for term in chosen[k])
         return parents
 
+    def _read(self, target: int, parents: Bool[Tensor, " candidate"]) -> Float[Tensor, "column row"]:
+        """Return the columns that a target reads from its parents."""
+        columns = self.columns.sources[:, self.candidates.sources[target][parents]]
+        return columns[:, self.allowed[target][parents]].mT
+
     def _basis(
         self, which: Sequence[int], chosen: Sequence[tuple[Term, ...]], parents: Bool[Tensor, "target candidate"]
     ) -> tuple[Basis, Residuals]:
         """Return orthonormal columns of some targets given background and parents, and what they leave over."""
         extra = self._beside([chosen[k] for k in which]).permute(1, 2, 0)
-        sets = [self.candidates.sources[k][parents[k]] for k in which]
-        size, widest = self.columns.group_size, max(map(len, sets))
-        read = extra.new_zeros(len(sets), widest * size, extra.shape[2])
-        for number, one in enumerate(sets):
-            read[number, : len(one) * size] = self.columns.sources[:, one].flatten(1).mT
+        read = pad_sequence([self._read(k, parents[k]) for k in which], batch_first=True)
         root = self.root[which]
         both = torch.cat([self.always[which], extra, read, self.values[which][:, None]], 1)
         both = self.columns.without_intercepts(both, root.square()) * root[:, None]
@@ -417,8 +422,7 @@ class BackgroundSearch:
         extra = self._beside(chosen).permute(1, 2, 0)
         found = []
         for number, k in enumerate(which):
-            read = self.columns.sources[:, self.candidates.sources[k][parents[k]]].flatten(1).mT
-            both = torch.cat([self.always[k], extra[number], read, self.values[k][None]])[None]
+            both = torch.cat([self.always[k], extra[number], self._read(k, parents[k]), self.values[k][None]])[None]
             both = self.columns.without_intercepts(both, self.root[k][None].square()) * self.root[k]
             basis, left = orthonormal(both[:, :-1])[0], both[0, -1]
             found.append(float((left - basis @ (basis.mT @ left)).square().sum()))
@@ -493,7 +497,7 @@ class BackgroundSearch:
                     found.setdefault(higher, []).append(number)
         return found
 
-    def _shares(self, term: Term, basis: Basis, left: Residuals, root: Residuals) -> Float[Tensor, " target"]:
+    def _shares(self, term: Term, basis: Basis, left: Residuals, root: Residuals) -> Float[Tensor, " some"]:
         """Return the sum of squares that a term explains of what is left over, given the basis.
 
         ``basis`` and ``left`` are orthogonal to the intercepts, so only the squares of the columns need them.
@@ -532,8 +536,9 @@ class BackgroundSearch:
         for number, k in enumerate(which):
             for term in chosen[k]:
                 if term.kind == "shift":
-                    near = (self.clock.times - term.place).abs() < FEWEST_ROWS * self.clock.step
-                    gains[number, near] = -torch.inf
+                    part = self.clock.parts[self.clock.numbers.index(term.series)]
+                    near = (self.clock.times[part] - term.place).abs() < FEWEST_ROWS * self.clock.step
+                    gains[number, part][near] = -torch.inf
         best, row = gains.max(1)
         return [
             (gain, self._shift_at(place)) if math.isfinite(gain) else (0.0, None)
@@ -553,7 +558,7 @@ class BackgroundSearch:
         left: Residuals,
         root: Residuals,
         best: Sequence[tuple[float, Term | None]],
-        total: Float[Tensor, " target"],
+        total: Float[Tensor, " some"],
     ) -> list[tuple[float, Term | None]]:
         """Return the wave of any period that explains most for each target and keeps its phase.
 

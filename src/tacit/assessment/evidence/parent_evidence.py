@@ -224,9 +224,7 @@ def _weighted(
     return with_responses(columns, candidates, believed, pairs, observation)
 
 
-def _over_backgrounds(
-    mixture: list[tuple[Float[Tensor, " target"], Int[Tensor, " target"], Resampled]], prior: float
-) -> Probs:
+def _over_backgrounds(mixture: list[tuple[Float[Tensor, " _"], Int[Tensor, " _"], Resampled]], prior: float) -> Probs:
     """Return the probabilities averaged over backgrounds and resamples; each part has some targets, with weights."""
     total: Probs | None = None
     for weights, rows, part in mixture:
