@@ -38,8 +38,12 @@ def test_findings_are_printed(there, capsys):
     assert call("check", "odd.csv") == 0
     first, *lines = capsys.readouterr().out.splitlines()
     assert first == "odd.csv: 5 nodes, 200 rows from 2026-01-01 to 2026-07-19"
-    assert len(lines) == 3
-    expected = [("'b'", "2026-05-01", "--where"), ("'c'", "-999", "2026-02-20"), ("'a'", "--drop copy")]
+    expected = [
+        ("'b'", "2026-05-01", "--where"),
+        ("'c'", "-999", "2026-02-20"),
+        ("'a'", "--drop copy"),
+        ("level shift (b)", "--background none"),
+    ]
     for line, words in zip(lines, expected, strict=True):
         assert all(word in line for word in words)
     assert call("check", "plain.csv", "--quiet") == 0

@@ -68,7 +68,7 @@ def apply_to_all(
     """Return the product with the values of every penalty, without the copies that broadcasting would make."""
     together = values.movedim(0, -1).flatten(-2)  # (*block, side, target * penalty)
     found = matrix @ together
-    return found.view(*found.shape[:-1], -1, len(values)).movedim(-1, 0)
+    return found.view(*found.shape[:-1], values.shape[-1], len(values)).movedim(-1, 0)
 
 
 def _factorised(matrix: Tensor, right: Tensor, penalty: float) -> Tensor | None:

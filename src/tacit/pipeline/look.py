@@ -108,8 +108,8 @@ def sentence(finding: Finding, series: Series) -> str:
                     f"{_close(numbers['correlation_of_changes'])} of the changes)"
                 )
             return (
-                f"{names} {alike}: the data cannot tell which of them acts on another node; keep one of them, "
-                f"for example with {drop}"
+                f"{names} {alike}: the data cannot tell which of them acts on another node, so the fit lists one edge "
+                f"from either; leave one out with {drop}"
             )
         case "stuck":
             rows, value = finding.rows[1] - finding.rows[0] + 1, numbers["value"]
