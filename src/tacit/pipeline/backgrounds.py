@@ -5,8 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from tacit.assessment.evidence import BELIEVED, KINDS, Backgrounds, Candidates, Clock, Term, find_backgrounds
-from tacit.assessment.evidence.backgrounds import FEWEST_CYCLES, FEWEST_ROWS, MOST_SERIES, SHORTEST
+from tacit.assessment.evidence import (
+    BELIEVED,
+    FEWEST_CYCLES,
+    FEWEST_ROWS,
+    KINDS,
+    MOST_SERIES,
+    SHORTEST,
+    Backgrounds,
+    Candidates,
+    Clock,
+    Term,
+    find_backgrounds,
+)
 from tacit.config import DataOptions, FitConfig
 from tacit.data import DAY, NO_BACKGROUND, WEEK, YEAR, Background, Category, Level, Wave
 from tacit.data import Term as Column

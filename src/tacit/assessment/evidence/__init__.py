@@ -1,6 +1,16 @@
 """Evidence: the probability that each edge exists, independent of how often it acts."""
 
-from tacit.assessment.evidence.backgrounds import KINDS, Backgrounds, Clock, Term, find_backgrounds
+from tacit.assessment.evidence.backgrounds import (
+    FEWEST_CYCLES,
+    FEWEST_ROWS,
+    KINDS,
+    MOST_SERIES,
+    SHORTEST,
+    Backgrounds,
+    Clock,
+    Term,
+    find_backgrounds,
+)
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, num_sent
 from tacit.assessment.evidence.copies import group_names, joined_names, merged
@@ -35,14 +45,18 @@ __all__ = [
     "BELIEVED",
     "CAUTION",
     "DIRECTIONS",
+    "FEWEST_CYCLES",
+    "FEWEST_ROWS",
     "KEEP",
     "KINDS",
     "LAGGED_PARENTS",
     "LEARNED",
+    "MOST_SERIES",
     "NOT_GAUSSIAN",
     "OPEN",
     "RESAMPLES",
     "RULE",
+    "SHORTEST",
     "SUGGESTION",
     "TIME",
     "Backgrounds",
