@@ -87,7 +87,7 @@ def test_a_background_is_chosen_said_and_used(name):
     assert kinds <= {type(term) for term in plan.dataset.preparation.background.terms}
     assert num_listed(plan) == 0
     assert any(
-        note.startswith("What nodes do without the graph was taken out") for note in plan.evidence.evidence.notes
+        note.startswith("What nodes do apart from the graph was taken out") for note in plan.evidence.evidence.notes
     )
 
 
@@ -129,7 +129,7 @@ def test_edges_that_rules_require_of_some_nodes(tmp_path):
 
 def test_terms_that_are_named():
     plan = plan_of(daily(), data={"background": "daily,trend"})
-    assert said(plan) == "background = slow trend (all nodes), daily cycle (all nodes): the option asks for it"
+    assert said(plan) == "background = slow trend (all nodes), daily cycle (all nodes): set by the option"
     assert {type(term) for term in plan.dataset.preparation.background.terms} == {Wave, Level}
     assert said(plan_of(daily(), data={"background": ["shift"]})) == "background = none: no node needs a shift"
     plain = pd.DataFrame(own_past(5), columns=NODES, index=HOURLY)

@@ -56,7 +56,7 @@ Background = Annotated[
     str | None,
     _text(
         "auto|none|NAMES",
-        "What nodes do without the graph: chosen from the data, nothing, or terms such as daily,trend. [default: auto]",
+        "What nodes do apart from the graph: chosen from the data, nothing, or names such as daily. [default: auto]",
         DATA,
     ),
 ]

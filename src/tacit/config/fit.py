@@ -127,7 +127,7 @@ class DataOptions(Closed):
     calendar: Names = Field((), description="parts of the date as covariates (sine, cosine): hour, weekday, month, ...")
     background: Annotated[tuple[str, ...], BeforeValidator(_backgrounds)] = Field(
         ("auto",),
-        description="what nodes do without the graph: auto, none, or names such as daily, trend",
+        description="what nodes do apart from the graph: auto, none, or names such as daily, trend",
     )
     where: str | None = Field(
         None, description='use only targets in rows where this is true, such as "month in (6, 7, 8)"'

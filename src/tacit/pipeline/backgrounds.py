@@ -179,7 +179,7 @@ def background_choice(backgrounds: Backgrounds | None, dataset: Dataset, config:
         return [NONE.format(kinds=f"{', a '.join(first)} or a {last}" if first else last)]
     reason = "these nodes follow it without the graph; set background=none to leave it out"
     if config.data.background != ("auto",):
-        reason = "the option asks for it"
+        reason = "set by the option"
     read = "" if dataset.preparation.background.terms else "; the evidence uses it, the network does not"
     return [f"background = {', '.join(said)}: {reason}{read}"]
 

@@ -52,7 +52,7 @@ SCALES = {
     "level": "the series differ in level, so each is measured from its own mean",
     "series": "the deviations of the series differ by a factor of 3 or more",
 }
-TAKEN_OUT = "What nodes do without the graph was taken out before edges were tested: {words}."
+TAKEN_OUT = "What nodes do apart from the graph was taken out before edges were tested: {words}."
 FEWER_STEPS = (
     "regressions on all {window} steps of the window would take long: the weights of the newest {read} start at "
     "regressions, those of older steps at 0; use a shorter window, for example --window 24"
