@@ -242,10 +242,6 @@ def _with_evidence(
         data = config.data.model_copy(update={"window": needed})
         dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     if not regression:
-        require(
-            config.data.background in (("auto",), ("none",)),
-            "background requires regressions that test the edges; leave it out, or use predictor.kind=filter",
-        )
         return dataset, rules, None, config, []
     listener.stage("evidence: first look")
     usual, _ = usual_layout(config.graph.layout, rules)

@@ -320,6 +320,16 @@ def test_terms_that_a_table_can_carry():
     assert panel.fixed_terms() == []
 
 
+def test_no_period_is_searched_for_in_bursts_of_rows():
+    """A spectrum of all steps between two bursts would take more memory than there is."""
+    pairs, layout = joined([values_of(0, 300)])
+    times = pairs.times + 1e12 * (torch.arange(len(pairs)) >= 150)
+    pairs = replace(pairs, times=times)
+    clock = Clock.of(pairs, dated=False)
+    found = find_backgrounds(pairs, layout, all_edges(), clock)
+    assert found is None or all(term.kind != "wave" for of_one in found.of_target for term in of_one[0].terms)
+
+
 def test_no_clock_without_ascending_times():
     _, pairs = clock_of()
     assert Clock.of(replace(pairs, times=None), dated=False) is None

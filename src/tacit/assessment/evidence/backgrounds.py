@@ -9,12 +9,13 @@ A background $b$ is a set of terms, whose columns are always in, beside the targ
 
 Each target has its own background. With the parents $M$ that are found under it, its score is
 
-$$S(b) = -\tfrac{n}{2} \log \mathrm{RSS}_{b, M} - \tfrac{q_b + k_M}{2} \log n
-  - \sum_{t \in b} \Big( \log s_t + \log \tfrac{1 - \pi_t}{\pi_t} \Big) - |M| \log \tfrac{1 - \pi}{\pi}$$
+$$S(b) = -\tfrac{n}{2} \log \mathrm{RSS}_{b, M} - \tfrac{q_b + k_M}{2} \log n - \sum_{t \in b} \log s_t
+  - \sum_{c \in b} \log \tfrac{1 - \pi_c}{\pi_c} - |M| \log \tfrac{1 - \pi}{\pi}$$
 
-with $q_b$ columns of the background, and $s_t$ the number of places that were searched for term $t$: the rows for a
-shift, the frequencies for a period, 1 for a fixed column. $\pi_t$ is the prior probability of a term of its kind, which
-is learned from all targets.
+with $n$ rows (a horizon of $h$ steps counts $h$ rows as one), $q_b$ columns of the background and $k_M$ of the parents,
+and $s_t$ the number of places that were searched for term $t$: the rows for a shift, the frequencies for a period, 1
+for a fixed column. $\pi_c$ is the prior probability that a target has terms of kind $c$, which is learned from all
+targets; each kind that a background has counts once. $\pi$ is that of an edge, 1/10.
 
 Two searches start from opposite ends, because false parents can imitate a background and a background can imitate
 parents: one adds terms before any parent, the other adds parents before any term. Both then add and drop terms given
@@ -47,6 +48,7 @@ SEGMENTS = (1, 3, 6, 12, 24)  # of a trend
 FEWEST_ROWS = 50  # of a segment of a trend or between two shifts: fewer bias the weights of the own past
 FEWEST_CYCLES = 2.5  # of a calendar period within the table
 FEWEST_FOUND = 5.0  # cycles of a period that is found in the data, within each series
+FEWEST_FILLED = 0.05  # rows per step of times in which a period is searched for
 SHORTEST = 2.2  # steps of a period: shorter ones cannot be seen
 MOST_HARMONICS = 12
 OVERSAMPLED = 4  # frequencies of the search per independent one
@@ -569,6 +571,8 @@ class BackgroundSearch:
         clock = self.clock
         spans = [float(clock.times[part.stop - 1] - clock.times[part.start]) / clock.step for part in clock.parts]
         length = round(max(spans)) + 1
+        if len(clock.times) < FEWEST_FILLED * length:  # single rows between long gaps
+            return [(0.0, None)] * len(which)
         size = OVERSAMPLED * 2 ** math.ceil(math.log2(length))
         first = math.ceil(FEWEST_FOUND / clock.shortest * size)
         frequency = torch.arange(first, int(size / SHORTEST), dtype=DOUBLE) / size  # cycles per step

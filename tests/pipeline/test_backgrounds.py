@@ -1,0 +1,219 @@
+"""Backgrounds in fits: the option, what is printed and stored, forecasts, and other options beside them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tacit.assessment.uncertainty import listed_edges
+from tacit.cli import main
+from tacit.config import FitConfig, override
+from tacit.data import DAY, Category, Level, Wave
+from tacit.errors import InputError
+from tacit.pipeline import Fitted, path_table, read_new, read_source
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.sources import read_table
+
+CPU = torch.device("cpu")
+NODES = list("abcde")
+ROWS = 800
+HOURLY = pd.date_range("2024-01-01", periods=ROWS, freq="h", name="time")
+
+
+def own_past(seed, rows=ROWS, nodes=5):
+    noise = np.random.default_rng(seed).normal(size=(rows, nodes))
+    values = np.zeros_like(noise)
+    for row in range(1, rows):
+        values[row] = 0.4 * values[row - 1] + noise[row]
+    return values
+
+
+def daily(size=1.5, seed=0):
+    """No edges; all nodes have a daily cycle."""
+    cycle = np.sin(2 * np.pi * np.arange(ROWS)[:, None] / 24 + 1.3 * np.arange(5))
+    return pd.DataFrame(own_past(seed) + size * cycle, columns=NODES, index=HOURLY)
+
+
+def trending():
+    """No edges; all nodes have a slow curve."""
+    rng = np.random.default_rng(7)
+    turns, phase = rng.uniform(0.5, 1.5, 5), rng.uniform(0, 6, 5)
+    curve = np.sin(2 * np.pi * np.linspace(0, 1, ROWS)[:, None] * turns + phase)
+    return pd.DataFrame(own_past(1) + 3 * curve, columns=NODES, index=HOURLY)
+
+
+def counts():
+    """No edges; counts of all nodes are lower on weekends."""
+    days = pd.date_range("2022-01-01", periods=500, freq="D", name="time")
+    mean = np.exp(2.0 - 0.8 * (days.day_of_week >= 5))[:, None] * np.ones(5)
+    return pd.DataFrame(np.random.default_rng(3).poisson(mean), columns=NODES, index=days)
+
+
+def undated():
+    return daily().reset_index(drop=True).rename_axis("time")
+
+
+def plan_of(table, **sections):
+    config = override(FitConfig(), {"assessment": {"bootstrap_replicas": 0, "controls": False}, **sections})
+    return Plan.make(read_table(table, config.data), config, seed=0, device=CPU, command="tests")
+
+
+def said(plan):
+    """The line of the choices on the background."""
+    (line,) = [one for one in plan.choices if one.startswith("background")] or [""]
+    return line
+
+
+def num_listed(plan):
+    values = plan.evidence.evidence.units.values.float()
+    return int(listed_edges(values, 0.1, ~torch.eye(len(values), dtype=torch.bool)).sum())
+
+
+TABLES = {
+    "cycle": (daily, "background = daily cycle (all nodes): these nodes", {Wave}),
+    "cycle without dates": (undated, "background = cycle of 2", {Wave}),
+    "trend": (trending, "background = slow trend (all nodes)", {Level}),
+    "weekend": (counts, "background = weekends (all nodes): these nodes", {Category}),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_background_is_chosen_said_and_used(name):
+    make, words, kinds = TABLES[name]
+    plan = plan_of(make())
+    assert said(plan).startswith(words)
+    assert kinds <= {type(term) for term in plan.dataset.preparation.background.terms}
+    assert num_listed(plan) == 0
+    assert any(
+        note.startswith("Edges were tested beside the background") for note in plan.evidence.evidence.notes
+    )
+
+
+@pytest.mark.parametrize("name", ["cycle", "trend"])
+def test_without_a_background_false_edges_are_listed(name):
+    plan = plan_of(TABLES[name][0](), data={"background": "none"})
+    assert said(plan) == ""
+    assert not plan.dataset.preparation.background.terms
+    assert num_listed(plan) > 0
+
+
+BESIDE = {
+    "within a step": {"graph": {"simultaneous": True}},
+    "three ahead": {"data": {"horizon": 3}},
+    "symmetric": {"graph": {"symmetric": True}},
+    "regimes": {"graph": {"regimes": 2}},
+    "by hour": {"data": {"calendar": ["hour"]}, "graph": {"depends_on": ["hour"]}},
+    "calendar": {"data": {"calendar": ["hour"]}},
+}
+
+
+@pytest.mark.parametrize("name", ["cycle", "trend"])
+@pytest.mark.parametrize("option", BESIDE)
+def test_other_options_beside_a_background(name, option):
+    plan = plan_of(TABLES[name][0](), **BESIDE[option])
+    assert num_listed(plan) == 0
+    if option == "within a step":
+        assert float(plan.evidence.within.either.max()) < 0.5
+    hour_is_given = option in ("by hour", "calendar")
+    assert ("daily cycle" in said(plan)) == (name == "cycle" and not hour_is_given)
+    assert ("slow trend" in said(plan)) == (name == "trend")
+
+
+def test_edges_that_rules_require_of_some_nodes(tmp_path):
+    (tmp_path / "rules.csv").write_text("source,target,kind\na,b,required\n")
+    plan = plan_of(daily(), graph={"edges": str(tmp_path / "rules.csv")})
+    assert "daily cycle (all nodes)" in said(plan)
+
+
+def test_terms_that_are_named():
+    plan = plan_of(daily(), data={"background": "daily,trend"})
+    assert said(plan) == "background = slow trend (all nodes), daily cycle (all nodes): set by the option"
+    assert {type(term) for term in plan.dataset.preparation.background.terms} == {Wave, Level}
+    assert said(plan_of(daily(), data={"background": ["shift"]})) == "background = none: no node needs a shift"
+    plain = pd.DataFrame(own_past(5), columns=NODES, index=HOURLY)
+    assert said(plan_of(plain)) == "background = none: no node needs a trend, a shift or a cycle"
+    assert said(plan_of(plain[:40])).startswith("background = none: fewer than 50 rows")
+
+
+REFUSED = {
+    "misspelt": (daily, "dayly", "daily"),
+    "auto and a name": (daily, "auto,daily", "auto"),
+    "twice": (daily, "daily,daily", "twice"),
+    "a year in five weeks": (daily, "yearly", "2.5 cycles"),
+    "an hour in hourly rows": (daily, "hourly", "hours apart"),
+    "a day without dates": (undated, "daily", "not dates"),
+    "a weekend without dates": (undated, "daily,weekend", "not dates"),
+    "a trend in 40 rows": (lambda: daily()[:40], "trend", "50 rows"),
+    "a trend in 90 rows": (lambda: daily()[:90], "trend", "100 rows"),
+    "a shift in 90 rows": (lambda: daily()[:90], "shift", "100 rows"),
+    "a cycle in 90 rows": (lambda: daily()[:90], "cycle", "100 rows"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_background_that_a_table_cannot_carry_is_refused(name, tmp_path, capsys):
+    make, background, named = REFUSED[name]
+    make().to_csv(tmp_path / "table.csv")
+    with pytest.raises(SystemExit) as caught:
+        main(
+            ["fit", str(tmp_path / "table.csv"), "--background", background, "--out", str(tmp_path / "run"), "--quick"]
+        )
+    assert caught.value.code == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tacit:")]
+    assert "background" in line
+    assert named in line
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(InputError, match="background"):
+        plan_of(make(), data={"background": background})
+
+
+@pytest.mark.parametrize("evidence", ["none", "model"])
+def test_a_named_background_requires_regressions(evidence):
+    with pytest.raises(InputError, match=r"background in \[data\] requires regressions"):
+        plan_of(daily(), data={"background": "daily"}, graph={"evidence": evidence})
+
+
+def test_pairs_without_time_have_no_background(folder):
+    config = override(FitConfig(), {"assessment": {"bootstrap_replicas": 0, "controls": False}})
+    pairs = read_source(str(folder / "pairs.npz"), config.data)
+    assert said(Plan.make(pairs, config, seed=0, device=CPU, command="tests")) == ""
+    asked = override(config, {"data": {"background": "trend"}})
+    with pytest.raises(InputError, match=r"background in \[data\] has no meaning"):
+        Plan.make(pairs, asked, seed=0, device=CPU, command="tests")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a run on a table with a large daily cycle, with its output."""
+    folder = tmp_path_factory.mktemp("daily")
+    daily(size=6.0).to_csv(folder / "daily.csv")
+    with pytest.raises(SystemExit) as caught:
+        main(["fit", str(folder / "daily.csv"), "--out", str(folder / "run"), "--quick", "--quiet"])
+    assert caught.value.code == 0
+    return folder
+
+
+def test_cycles_go_on_in_forecasts(finished):
+    fitted = Fitted.read(finished / "run", CPU)
+    assert fitted.preparation.background.terms == (Wave(DAY, 1),)
+    assert fitted.preparation.background.used.all()
+    found = path_table(fitted, read_new(fitted, [str(finished / "daily.csv")]), 60)
+    mean = found["mean"].to_numpy().reshape(60, 5)  # (step, node)
+    coming = np.arange(ROWS, ROWS + 60)[:, None]
+    cycle = 6.0 * np.sin(2 * np.pi * coming / 24 + 1.3 * np.arange(5))
+    assert np.abs(mean - cycle)[10:].max() < 0.6  # the own past is forgotten after some steps
+
+
+def test_the_record_names_the_background(finished):
+    record = json.loads((finished / "run" / "record.json").read_text())
+    assert [one for one in record["choices"] if one.startswith("background = daily cycle (all nodes)")]
+
+
+def test_a_check_names_the_background(finished, capsys):
+    for options, expected in ((), ["daily cycle (all nodes)"]), (("--background", "none"), []):
+        with pytest.raises(SystemExit) as caught:
+            main(["check", str(finished / "daily.csv"), "--json", *options])
+        assert caught.value.code == 0
+        assert json.loads(capsys.readouterr().out)["background"] == expected
