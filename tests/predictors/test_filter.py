@@ -130,7 +130,7 @@ def test_errors(unchecked):
 
 def leveled(rng, nodes=3, window=2, residual=True):
     """A filter whose nodes have levels, with random weights; one feature and one known column beside the level."""
-    return started(GraphFilter(nodes, window, 1, known=2, level=True, residual=residual), rng)
+    return started(GraphFilter(nodes, window, 1, known=2, levels=1, residual=residual), rng)
 
 
 @pytest.mark.parametrize("residual", [True, False])

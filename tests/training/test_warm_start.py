@@ -109,7 +109,7 @@ def test_with_levels_the_start_is_least_squares_on_deviations(rng, missing):
     observed = (torch.rand(600, 2, 1, generator=rng) >= missing).double()
     pairs = Pairs(inputs, targets * observed, observed if missing else None)
     probs = torch.tensor([[0.0, 0.0], [0.5, 0.0]])
-    predictor = GraphFilter(2, 2, 1, known=2, level=True)
+    predictor = GraphFilter(2, 2, 1, known=2, levels=1)
     model = LatentGraphModel(
         BernoulliGraph(probs, probs == 0), predictor, EnergyScore(), observation=GaussianNoise(2, 1)
     ).double()

@@ -66,8 +66,8 @@ def test_harmonics_of_a_cycle():
     peak = 4.0 * (np.arange(1200) % 24 < 4)[:, None]
     for terms in found_in(own_past(0, 1200, 4) + peak, step=HOUR, dated=True):
         harmonics = [term.harmonic for term in terms if term.place == DAY]
-        assert len(harmonics) >= 3
-        assert harmonics == list(range(1, len(harmonics) + 1))
+        assert len(harmonics) == len(terms) >= 3
+        assert {1, 2, 3} <= {*harmonics} <= {*range(1, 13)} - {6, 12}  # those of a sixth of the day have amplitude 0
 
 
 def test_the_period_of_a_cycle_without_dates():

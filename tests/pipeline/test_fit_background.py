@@ -134,7 +134,7 @@ def test_terms_that_are_named():
     assert said(plan_of(daily(), data={"background": ["shift"]})) == "background = none: no node needs a shift"
     plain = pd.DataFrame(own_past(5), columns=NODES, index=HOURLY)
     assert said(plan_of(plain)) == "background = none: no node needs a trend, a shift or a cycle"
-    assert said(plan_of(plain[:40])).startswith("background = none: fewer than 50 rows")
+    assert said(plan_of(plain[:40])).startswith("background = none: fewer than 100 rows")
 
 
 REFUSED = {
