@@ -12,8 +12,11 @@ criterion overestimates their number, and small gains of many columns are unreli
 """
 
 import math
+from dataclasses import replace
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from tacit.assessment.evidence import products
 from tacit.assessment.evidence.candidates import Candidates
@@ -55,25 +58,34 @@ def _several(pairs: Pairs) -> bool:
     return pairs.series is not None and len(torch.unique(pairs.series)) > 1
 
 
-def choose_form(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, horizon: int = 1) -> ColumnForm:
+def choose_form(
+    pairs: Pairs,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    horizon: int = 1,
+    row_weights: Float[Tensor, "row node"] | None = None,
+) -> ColumnForm:
     """Return the form with the largest criterion."""
     forms = possible_forms(pairs, layout, candidates)
     nodes, few = candidates.first_targets(MOST_TARGETS).compact()
-    some = _some(pairs)
+    rows = _some(pairs)
+    some = pairs[rows]
+    weights = None if row_weights is None else row_weights[rows][:, nodes]
     scaled = ScaledValues.of(some, layout, max(form.lags for form in forms), nodes)
     least = WORTH * len(few.targets) * len(some) / horizon
-    scores = [_criterion(scaled.columns(form), few, horizon) - form.products * least for form in forms]
+    scores = [
+        _criterion(replace(scaled.columns(form), row_weights=weights), few, horizon) - form.products * least
+        for form in forms
+    ]
     return forms[max(range(len(forms)), key=scores.__getitem__)]
 
 
-def _some(pairs: Pairs) -> Pairs:
-    """Return a subset of pairs for the choice: evenly spaced series if there are many, else evenly spaced rows."""
+def _some(pairs: Pairs) -> Tensor | slice:
+    """Return the pairs for the choice: evenly spaced series if there are many, else evenly spaced rows."""
     step = math.ceil(len(pairs) / MOST_ROWS)
-    if step <= 1:
-        return pairs
-    if pairs.series is None or len(numbers := torch.unique(pairs.series)) < FEWEST_SERIES * step:
-        return pairs[::step]
-    return pairs[torch.isin(pairs.series, numbers[::step])]
+    if step <= 1 or pairs.series is None or len(numbers := torch.unique(pairs.series)) < FEWEST_SERIES * step:
+        return slice(None, None, max(1, step))
+    return torch.isin(pairs.series, numbers[::step])
 
 
 def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:

@@ -35,7 +35,7 @@ from tacit.assessment.evidence.copies import (
     near_copies,
     undecided,
 )
-from tacit.assessment.evidence.forms import choose_form
+from tacit.assessment.evidence.forms import choose_form, simplest_form
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.volatility import with_volatility
 from tacit.assessment.evidence.working_responses import with_responses
@@ -108,10 +108,15 @@ def parent_evidence(
     others = [] if backgrounds is None else [backgrounds.added_to(pairs, layout, k) for k in range(1, backgrounds.most)]
     if backgrounds is not None:
         pairs, layout = backgrounds.added_to(pairs, layout)
-    form = choose_form(pairs, layout, candidates, horizon) if form is None else form
-    plain = columns = build_columns(pairs, layout, form)
+    none, volatility = torch.zeros_like(candidates.used), None
+    if observation is None and len(none) <= diagnostics.MOST_NODES:
+        volatility = with_volatility(build_columns(pairs, layout, simplest_form(pairs, candidates)), candidates, none)
+    row_weights = None if volatility is None else volatility.row_weights
+    form = choose_form(pairs, layout, candidates, horizon, row_weights) if form is None else form
+    plain = build_columns(pairs, layout, form)
+    columns = replace(plain, row_weights=row_weights)
     if observation is not None:
-        columns = with_responses(plain, candidates, torch.zeros_like(candidates.used), pairs, observation)
+        columns = with_responses(plain, candidates, none, pairs, observation)
     gains = candidates.single_gains(columns)
     ranks = torch.maximum(gains, products.product_gains(columns, candidates)) if form.products else gains
     most = products.MOST_CANDIDATES if form.products else MOST_CANDIDATES
@@ -122,8 +127,8 @@ def parent_evidence(
     once = regressions.on(every, keep=True)
     prior = BETA[0] / sum(BETA) if density is None else density
     probs = once.probs(prior)[0]
-    columns = _weighted(plain, screened, probs >= BELIEVED, pairs, observation)
-    if columns is not plain:
+    if observation is not None or row_weights is not None:  # again, given these parents
+        columns = _weighted(plain, screened, probs >= BELIEVED, pairs, observation)
         regressions = replace(regressions, columns=columns)
         once = regressions.on(every, keep=True)
         probs = once.probs(prior)[0]

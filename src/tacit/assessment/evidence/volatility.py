@@ -6,8 +6,10 @@ neighbours in time,
 
 $$\hat v_t = \frac{c\, \bar v + \sum_{s \ne t} 2^{-|t - s| / h}\, e_s^2}{c + \sum_{s \ne t} 2^{-|t - s| / h}},$$
 
-for some half-lives $h$. If the Gaussian log likelihood of the residuals under the best $\hat v$ exceeds that of one
-variance by more than the price of the choice, the rows of the target have weights $1 / \hat v_t$.
+for some half-lives $h$; or from the mean of the squared residuals of all other targets in units of their variances, at
+the same time and near it, where volatility is common. If the Gaussian log likelihood of the residuals under the best
+$\hat v$ exceeds that of one variance by more than the price of the choice, the rows of the target have weights
+$1 / \hat v_t$.
 """
 
 import math
@@ -23,7 +25,7 @@ from tacit.assessment.evidence.diagnostics import residuals
 
 HALF_LIVES = (4.0, 16.0, 64.0)
 PRIOR_ROWS = 2.0  # c
-WORTH = math.log(9.0) + math.log(3.0)  # prior odds against changing variances, and the choice of a half-life
+WORTH = math.log(9.0) + math.log(6.0)  # prior odds against changing variances, and the choice of an estimate
 FEWEST_ROWS = 100
 
 
@@ -37,13 +39,16 @@ def with_volatility(columns: Columns, candidates: Candidates, believed: Bool[Ten
     count = seen.sum(0).clamp_min(1.0)
     mean = (squares.sum(0) / count).clamp_min(1e-12)
     best, weights = torch.zeros_like(mean), torch.ones_like(squares)
-    for half_life in HALF_LIVES:
-        near, mass = (_smoothed(one, half_life, columns.series) for one in (squares, seen))
-        variance = (PRIOR_ROWS * mean + near) / (PRIOR_ROWS + mass)
-        gain = -0.5 * (seen * ((variance / mean).log() + squares / variance - squares / mean)).sum(0)
-        better = gain - WORTH - 0.5 * count.log() > best
-        weights[:, better] = 1 / variance[:, better]
-        best = torch.where(better, gain - WORTH - 0.5 * count.log(), best)
+    share = squares / mean
+    others = (share.sum(1, keepdim=True) - share) * seen, (seen.sum(1, keepdim=True) - seen) * seen
+    for values, present, itself in ((share, seen, 0.0), (*others, 1.0)):
+        for half_life in HALF_LIVES:
+            near, mass = (_smoothed(one, half_life, columns.series) + itself * one for one in (values, present))
+            variance = (PRIOR_ROWS + near) / (PRIOR_ROWS + mass)
+            gain = -0.5 * (seen * (variance.log() + share / variance - share)).sum(0) - WORTH - 0.5 * count.log()
+            better = gain > best
+            weights[:, better] = 1 / variance[:, better]
+            best = torch.where(better, gain, best)
     if not (best > 0).any():
         return columns
     weights = weights * count / (weights * seen).sum(0).clamp_min(1e-12)
