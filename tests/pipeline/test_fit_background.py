@@ -86,9 +86,7 @@ def test_a_background_is_chosen_said_and_used(name):
     assert said(plan).startswith(words)
     assert kinds <= {type(term) for term in plan.dataset.preparation.background.terms}
     assert num_listed(plan) == 0
-    assert any(
-        note.startswith("Edges were tested beside the background") for note in plan.evidence.evidence.notes
-    )
+    assert any(note.startswith("Edges were tested beside the background") for note in plan.evidence.evidence.notes)
 
 
 @pytest.mark.parametrize("name", ["cycle", "trend"])
