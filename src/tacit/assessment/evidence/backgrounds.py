@@ -52,6 +52,7 @@ FEWEST_FILLED = 0.05  # rows per step of times in which a period is searched for
 SHORTEST = 2.2  # steps of a period: shorter ones cannot be seen
 MOST_HARMONICS = 12
 OVERSAMPLED = 4  # frequencies of the search per independent one
+FEWEST_SHARING, SAME_CYCLES = 3, 0.5  # targets of a common period, and how far apart their own periods may be
 BESIDE = 0.02  # relative distance from a period of the calendar within which no other is searched
 LINE = 3.0  # height of a line in the spectrum of a target, in logarithms of the rows
 MOST_PEAKS = 16  # of each spectrum that are compared exactly
@@ -287,7 +288,50 @@ class BackgroundSearch:
         self._columns: dict[Term, Float[Tensor, "row column"]] = {}
 
     def run(self) -> list[list[TargetBackground]]:
-        """Return the backgrounds of each target, the likeliest first."""
+        """Return the backgrounds of each target, the likeliest first; with periods that several targets share."""
+        found = self._searched()
+        common = self._common_periods([of_one[0].terms for of_one in found])
+        if not common:
+            return found
+        self.fixed += common
+        return self._searched()
+
+    def _common_periods(self, best: list[tuple[Term, ...]]) -> list[Term]:
+        """Return the periods that several targets have, refined by the sum of their log likelihoods.
+
+        The noise of each target shifts its own estimate. A period of all targets is known better, and costs no search.
+        """
+        length = float(self.clock.times.max() - self.clock.times.min())
+        groups: list[dict[int, Term]] = []  # the targets of a period and their waves
+        waves = [(k, term) for k, terms in enumerate(best) for term in terms if term.searched > 1]
+        for k, wave in sorted(waves, key=lambda one: -one[1].place):
+            if wave.kind == "wave":
+                near = (group for group in groups if _apart(wave, next(iter(group.values())), length) < SAME_CYCLES)
+                group = next(near, None)
+                if group is None:
+                    groups.append({k: wave})
+                else:
+                    group.setdefault(k, wave)
+        found: list[Term] = []
+        none = torch.zeros_like(self.candidates.used)
+        for group in sorted(groups, key=len, reverse=True):
+            if len(group) < FEWEST_SHARING:
+                break
+            frequency = float(np.median([self.clock.step / wave.place for wave in group.values()]))
+            rest = [tuple(one for one in terms if one != group.get(k)) for k, terms in enumerate(best)]
+            parts = [(k, *self._basis([k], rest, none), self.root[k]) for k in group]
+            width = SAME_CYCLES * self.clock.step / length
+            for _ in range(3):
+                tried = frequency + width * torch.linspace(-1, 1, 17, dtype=DOUBLE)
+                total = torch.zeros_like(tried)
+                for k, basis, left, root in parts:
+                    share = self._gains_of_waves(tried, basis[0], left[0], root)[0] / left[0].square().sum()
+                    total -= self.rows[k] / 2 * torch.log1p(-share.clamp(0.0, 1 - 1e-9))
+                frequency, width = float(tried[int(total.argmax())]), width / 8
+            found.append(Term("wave", place=self.clock.step / frequency))
+        return found
+
+    def _searched(self) -> list[list[TargetBackground]]:
         count = len(self.candidates.targets)
         nothing = [self.forced] * count
         none = torch.zeros_like(self.candidates.used)
@@ -614,11 +658,11 @@ class BackgroundSearch:
             if float(above[peak]) < least:
                 results.append((0.0, None))
                 continue
-            calendar = self._of_calendar(float(tried[peak]))
-            if calendar is not None:
-                at = torch.tensor([calendar.harmonic * clock.step / calendar.place], dtype=DOUBLE)
+            known = self._harmonic_beside(float(tried[peak]))
+            if known is not None:
+                at = torch.tensor([known.harmonic * clock.step / known.place], dtype=DOUBLE)
                 gain = float(self._gains_of_waves(at, basis[number], left[number], root[number])[0])
-                results.append((gain, None if calendar in chosen[k] else calendar))
+                results.append((gain, None if known in chosen[k] else known))
                 continue
             gain, term = self._refined(
                 float(tried[peak]), 1 / size, basis[number], left[number], root[number], searched
@@ -627,14 +671,15 @@ class BackgroundSearch:
             results.append((gain, term and self._same_period(k, term)))
         return results
 
-    def _of_calendar(self, frequency: float) -> Term | None:
-        """Return the harmonic of a period of the calendar beside a frequency: a cycle that changes over the seasons."""
+    def _harmonic_beside(self, frequency: float) -> Term | None:
+        """Return the lowest harmonic of a known period beside a frequency, such as a cycle that changes in a year."""
+        found = []
         for term in self.fixed:
             cycles = frequency * term.place / self.clock.step
             near = abs(cycles - round(cycles)) < BESIDE * cycles and 1 <= round(cycles) <= MOST_HARMONICS
             if term.kind == "wave" and near:
-                return term._replace(harmonic=round(cycles))
-        return None
+                found.append(term._replace(harmonic=round(cycles)))
+        return min(found, key=lambda one: one.harmonic, default=None)
 
     def _gains_of_waves(
         self, frequency: Float[Tensor, " wave"], basis: Tensor, left: Tensor, root: Tensor
@@ -652,7 +697,7 @@ class BackgroundSearch:
         """Return an earlier period of the target that cannot be distinguished from this one, or this one."""
         length = float(self.clock.times.max() - self.clock.times.min())
         for other in self.found.setdefault(target, []):
-            if abs(1 / other.place - 1 / term.place) * length < 0.5:
+            if _apart(other, term, length) < SAME_CYCLES:
                 return other
         self.found[target].append(term)
         return term
@@ -718,6 +763,11 @@ def _level_around(gains: Float[Tensor, " frequency"]) -> Float[Tensor, " frequen
     others = (torch.arange(-NEAR[1], NEAR[1] + 1).abs() > NEAR[0]).nonzero()[:, 0]
     level = around[:, others].nanmedian(1).values.nan_to_num(0.0).clamp_min(TINY)
     return level.repeat_interleave(OVERSAMPLED)[: len(gains)]
+
+
+def _apart(one: Term, other: Term, length: float) -> float:
+    """Return by how many cycles two waves differ over a length of time."""
+    return abs(1 / one.place - 1 / other.place) * length
 
 
 def _reversed_sums(values: Float[Tensor, "target row *rest"]) -> Float[Tensor, "target row *rest"]:
