@@ -159,7 +159,7 @@ def test_the_file_is_what_the_table_shows(table):
     found = download(table)
     assert list(found[0]) == [
         "source", "target", "exists", "probability", "std_error", "low", "high", "effect", "lag",
-        "identifiable", "within_step", "direction", "truth",
+        "identifiable", "within_step", "direction", "group", "truth",
     ]  # fmt: skip
     names = [(row["source"].removeprefix("'"), row["target"].removeprefix("'")) for row in found]
     assert names == [edge[:2] for edge in wanted]
