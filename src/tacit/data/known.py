@@ -95,7 +95,7 @@ def level_terms(background: Background) -> list[int]:
 def level_values(background: Background, values: Values) -> Float[np.ndarray, "row node level"]:
     """Return each level up to every row from scaled values, of the first variable; 0 before the first value.
 
-    A level starts at the first value. A missing value is the previous value.
+    A level starts at the first value and is the plain mean of the first rows. A missing value is the previous value.
 
     >>> background = Background((Level(1.0),), np.array([[True], [False]]))
     >>> series = np.array([[np.nan, 1.0], [2.0, 1.0], [4.0, 1.0]])[..., None]
@@ -108,9 +108,10 @@ def level_values(background: Background, values: Values) -> Float[np.ndarray, "r
     for place, number in enumerate(terms):
         term = background.terms[number]
         assert isinstance(term, Level)
-        level = filled[0]
+        level, count = filled[0], np.zeros(values.shape[1])
         for row, value in enumerate(filled):
-            level = np.where(np.isnan(level), value, level + term.rate * (value - level))
+            level = np.where(np.isnan(level), value, level + np.maximum(term.rate, 1 / (1 + count)) * (value - level))
+            count += ~np.isnan(value)
             found[row, :, place] = np.where(background.used[:, number], np.nan_to_num(level), 0.0)
     return found
 

@@ -221,6 +221,10 @@ class Scaling:
         """Return the scaling from the result of :meth:`to_dict`."""
         known = {entry.name for entry in fields(cls)}
         old = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": (), "lagged_covariates": ()}
+        require(
+            "lagged_covariates" in stored or not stored.get("covariate_names"),
+            "the run was fitted by an earlier version, in which covariates acted a row before the target; fit again",
+        )
         stored = {**old, **stored}
         require(
             set(stored) == known,

@@ -35,6 +35,10 @@ PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
 SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
 SLOW = ("trend", "shift")
 NONE = "background = none: no node needs a {kinds}"
+LEFT_OUT = (
+    f"; {{kinds}} were not searched for, which requires {2 * FEWEST_ROWS} rows, or {4 * FEWEST_ROWS} in each of at "
+    f"most {MOST_SERIES} series"
+)
 TOO_SHORT = f"background = none: fewer than {2 * FEWEST_ROWS} rows cannot tell it from the nodes' own past"
 WORDS = {"trend": "slow trend", "shift": "level shift", "category": "weekends"}
 
@@ -182,12 +186,19 @@ def background_choice(backgrounds: Backgrounds | None, dataset: Dataset, config:
         return []
     said = background_words(backgrounds, dataset.nodes)
     if not said:
-        split, searched = dataset.split, [name for name in SEARCHED if name in config.data.background]
-        if sum(map(len, (split.train, split.validation, split.test))) < 2 * FEWEST_ROWS:
+        clock = Clock.of(all_pairs(dataset.split), dated=dataset.dated)
+        able = (
+            {} if clock is None else {"trend": clock.has_trends, "shift": clock.has_trends, "cycle": clock.has_search}
+        )
+        asked = [name for name in SEARCHED if name in config.data.background] or list(SEARCHED)
+        searched = [name for name in asked if able.get(name)]
+        left_out = [f"{name}s" for name in asked if not able.get(name)]
+        if not searched:
             return [TOO_SHORT]
-        *first, last = searched or SEARCHED
-        return [NONE.format(kinds=f"{', a '.join(first)} or a {last}" if first else last)]
-    reason = "these nodes have it by themselves, and edges are tested beside it; none leaves it out"
+        *first, last = searched
+        said_none = NONE.format(kinds=f"{', a '.join(first)} or a {last}" if first else last)
+        return [said_none + (LEFT_OUT.format(kinds=" and ".join(left_out)) if left_out else "")]
+    reason = "edges into these nodes are tested beside it; none leaves it out"
     if config.data.background != ("auto",):
         reason = "set by the option"
     read = "" if dataset.preparation.background.terms else "; the evidence uses it, the network does not"
@@ -219,10 +230,9 @@ def _cycle(wave: Term, clock: Clock) -> str:
             return f"{name} cycle"
     if not clock.dated:
         return f"cycle of {wave.place / clock.step:.4g} rows"
-    unit, seconds = (
-        ("days", DAY) if wave.place >= 2 * DAY else ("hours", 3600.0) if wave.place >= 7200 else ("minutes", 60.0)
-    )
-    return f"cycle of {wave.place / seconds:.4g} {unit}"
+    units = {"days": DAY, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6}
+    unit = next((name for name, seconds in units.items() if wave.place >= 2 * seconds), "microseconds")
+    return f"cycle of {wave.place / units[unit]:.4g} {unit}"
 
 
 def _whose(found: Sequence[str], count: int) -> str:

@@ -91,7 +91,8 @@ def sentence(finding: Finding, series: Series) -> str:
                 change += f", as if its unit changed (a factor of about {numbers['unit']:g})"
             side = "" if series.series_names else f", or fit one side with --where {_side(series, finding.rows[0])}"
             remedy = f"if the unit changed, correct the values{side}"
-            return f"{names} {change}, and stays there: the fit allows for a new level; {remedy}"
+            allowed = "with 50 rows on both sides the fit allows for a new level"
+            return f"{names} {change}, and stays there: {allowed}; {remedy}"
         case "spikes":
             farthest, values, them = f"{numbers['value']:.6g} at {at[0]}", "a value", "it"
             if len(at) > 1:

@@ -221,3 +221,22 @@ def test_terms_that_are_asked_for():
     found = found_in(values, forced=(Term("trend"),), kinds=())
     assert found == [(Term("trend"),)] * 3
     assert all(term.kind != "wave" for terms in found_in(values, kinds=("trend", "shift")) for term in terms)
+
+
+@pytest.mark.parametrize("own_term", ["trend", "shift"])
+def test_a_source_with_a_background_of_its_own_keeps_its_edge(own_term):
+    """The source sends its deviations, so its target needs the terms of the source beside the edge."""
+    rng = np.random.default_rng(0)
+    values = np.zeros((350, 4))
+    for row in range(1, 350):
+        values[row] = 0.4 * values[row - 1] + rng.normal(size=4)
+        values[row, 1] += 0.4 * values[row - 1, 0]
+    values = values[50:]
+    rows = np.arange(300)
+    values[:, 0] += 20 * rows / 300 if own_term == "trend" else 8.0 * (rows >= 140)
+    pairs, layout, edges, clock = prepared([values])
+    backgrounds = find_backgrounds(pairs, layout, edges, clock)
+    found = parent_evidence(pairs, layout, edges, resamples=0, backgrounds=backgrounds)
+    into_1 = edges.sources[1].tolist()
+    assert float(found.probs[1, into_1.index(0)]) > 0.95
+    assert int((found.probs > 0.5).sum()) == 1

@@ -60,6 +60,7 @@ OWN_LAGS, LAGS = 4, 2  # of the own past, which must leave no colour that looks 
 NEAR = (2, 24)  # independent frequencies on each side of a peak that give the level of the spectrum around it
 MOST_SERIES = 20  # with trends and shifts
 MOST_TERMS = 12  # of one target
+MOST_OFFERED = 8  # backgrounds of sources that are offered to all targets
 LEAST_SHARE = 0.002  # of what is left over that a term must explain: less does not make false edges
 PRIOR = (1.0, 9.0)  # of a kind of term: a Beta distribution
 EDGE_PRIOR = math.log(9.0)
@@ -146,8 +147,8 @@ class Clock:
         return self.shortest >= 2 * FEWEST_ROWS
 
     def cycles(self, period: float) -> float:
-        """Return the number of cycles between the first and the last time."""
-        return float(self.times.max() - self.times.min()) / period
+        """Return the number of cycles between the first and the last time of the longest series."""
+        return max(float(self.times[part.stop - 1] - self.times[part.start]) for part in self.parts) / period
 
     def fixed_terms(self) -> list[Term]:
         """Return the terms that need no search: trends, periods of the calendar, parts of the date."""
@@ -347,12 +348,37 @@ class BackgroundSearch:
         given = self._score(second, scores, late, parents)
         again = self._grown(self._pruned(second, given), given)
         self._score(again, scores, [k for k in late if again[k] not in scores[k]], given)
+        self._offer_terms_of_sources(scores)
         for _ in range(3):  # the priors of the kinds, from all targets
             best = [self._weighted(one)[0].terms for one in scores]
             for kind in self.priors:
                 used = sum(any(term.kind == kind for term in terms) for terms in best)
                 self.priors[kind] = (PRIOR[0] + used) / (sum(PRIOR) + count)
         return [self._weighted(one) for one in scores]
+
+    def _offer_terms_of_sources(self, scores: list[dict[tuple[Term, ...], float]]) -> None:
+        """Score each target with the terms of the other targets too, and note the scores.
+
+        A source whose background is large sends its deviations from it. Then the source pays only together with its
+        own terms, and these only together with the source, so neither search finds the pair. A shift of a source
+        arrives a step later.
+        """
+        groups: dict[tuple[Term, ...], int] = {}
+        for of_target in scores:
+            terms = [term for term in self._weighted(of_target)[0].terms if term not in self.forced]
+            for group in {tuple(one for one in terms if (one.kind, one.place) == (t.kind, t.place)) for t in terms}:
+                if group[0].kind == "shift":
+                    group = (group[0]._replace(place=group[0].place + self.clock.step),)
+                groups[group] = groups.get(group, 0) + 1
+        for group in sorted(groups, key=lambda one: (-groups[one], one))[:MOST_OFFERED]:
+            tried, which = [], []
+            for k, of_target in enumerate(scores):
+                best = self._weighted(of_target)[0].terms
+                kept = (one for one in best if not one.kind == group[0].kind == "trend")
+                tried.append(tuple(sorted({*kept, *group})))
+                if tried[k] not in of_target:
+                    which.append(k)
+            self._score(tried, scores, which, torch.zeros_like(self.candidates.used))
 
     def _of(self, term: Term) -> Float[Tensor, "row column"]:
         if term not in self._columns:
@@ -627,7 +653,7 @@ class BackgroundSearch:
         for part in clock.parts:
             place = ((clock.times[part] - clock.times[part.start]) / clock.step).round().long()
             spread = values.new_zeros(*values.shape[:2], int(place[-1]) + 1)
-            spread[:, :, place] = values[:, :, part]
+            spread.index_add_(2, place, values[:, :, part])
             spectrum = torch.fft.rfft(spread, n=size)[:, :, first : first + len(frequency)]
             start = float(clock.times[part.start]) / clock.step
             found += spectrum * torch.polar(torch.ones_like(frequency), -2 * math.pi * (frequency * start % 1.0))
