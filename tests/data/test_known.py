@@ -31,7 +31,7 @@ def test_each_column_is_that_of_its_time(horizon):
     for part in parts:
         scaled, level = made.scaling.scaled(part)[..., 0], None
         for row, value in enumerate(scaled):
-            level = value if level is None else level + (1 - 2**-0.5) * (value - level)
+            level = value if level is None else level + max(1 - 2**-0.5, 1 / (row + 1)) * (value - level)
             if row == 0:
                 continue
             number = float(pairs.times[at])

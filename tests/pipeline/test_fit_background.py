@@ -72,10 +72,10 @@ def num_listed(plan):
 
 
 TABLES = {
-    "cycle": (daily, "background = daily cycle (all nodes): these nodes", {Wave}),
+    "cycle": (daily, "background = daily cycle (all nodes): edges into", {Wave}),
     "cycle without dates": (undated, "background = cycle of 2", {Wave}),
     "trend": (trending, "background = slow trend (all nodes)", {Level}),
-    "weekend": (counts, "background = weekends (all nodes): these nodes", {Category}),
+    "weekend": (counts, "background = weekends (all nodes): edges into", {Category}),
 }
 
 
