@@ -19,8 +19,9 @@ targets; each kind that a background has counts once. $\pi$ is that of an edge, 
 
 Two searches start from opposite ends, because false parents can imitate a background and a background can imitate
 parents: one adds terms before any parent, the other adds parents before any term. Both then add and drop terms given
-the parents of the other. All backgrounds that come close to the best score are returned; the evidence averages over
-them.
+the parents of the other. Last, each target is scored with the terms of its possible sources, and periods that several
+targets share are refined together. All backgrounds that come close to the best score are returned; the evidence
+averages over them.
 
 A period that is found in the data must keep its phase: the wave fitted to one half of the rows must explain the other
 half too. Oscillations that are part of the dynamics drift in phase, and belong to the graph and to the own past.
