@@ -9,6 +9,7 @@ from tacit.assessment.evidence.columns import ColumnForm, build_columns
 from tacit.assessment.evidence.parent_evidence import parent_evidence
 from tacit.assessment.evidence.volatility import _smoothed, with_volatility
 from tacit.data import Series, Windows
+from tacit.observation import GaussianNoise, MixedObservation, PoissonCounts
 from tacit.predictors import SeriesLayout
 
 LAYOUT = SeriesLayout(window=2, num_features=1)
@@ -67,6 +68,17 @@ def test_volatile_rows_count_less():
         weights = found.row_weights[:, node]
         assert float(torch.corrcoef(torch.stack([weights.log(), -2 * size.log()]))[0, 1]) > 0.8
         assert float((weights * columns.observed[:, node]).mean()) == pytest.approx(1.0)
+
+
+def test_targets_without_additive_noise_have_equal_weights():
+    values = np.abs(volatile(2)[0]).round()
+    columns = build_columns(pairs_of(values), LAYOUT, ColumnForm())
+    none = torch.zeros(6, 5, dtype=torch.bool)
+    counts = MixedObservation([(PoissonCounts(5), [0, 1, 2, 3, 4]), (GaussianNoise(1), [5])])
+    found = with_volatility(columns, candidates(6), none, counts)
+    assert (found.row_weights[:, :5] == 1).all()
+    assert (found.row_weights[:, 5] != 1).any()
+    assert with_volatility(columns, candidates(6), none, PoissonCounts(6)) is columns
 
 
 def test_a_common_volatility_is_no_edge():

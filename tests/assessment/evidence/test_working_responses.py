@@ -1,6 +1,7 @@
 """Evidence of targets that are not Gaussian: against Gaussian regressions, and against Laplace's approximation."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from tacit.assessment.evidence.columns import build_columns
 from tacit.assessment.evidence.working_responses import with_responses
 from tacit.data import Pairs
 from tacit.graph import EdgeRules
-from tacit.observation import BernoulliTargets, GaussianNoise, PoissonCounts
+from tacit.observation import BernoulliTargets, GaussianNoise, PoissonCounts, StudentTNoise
 from tacit.predictors import SeriesLayout
 
 NODES, ROWS = 4, 800
@@ -48,6 +49,28 @@ def test_of_gaussian_targets_the_response_is_the_target(rng):
     )
     assert torch.allclose(plain.probs, other.probs, atol=1e-6)
     assert torch.allclose(plain.effects, other.effects, atol=1e-9)
+
+
+def test_weighted_rows_are_those_of_noise_with_other_deviations(rng):
+    r"""Rows with weights $w$ give the responses of the rows times $\sqrt w$, divided by it."""
+    pairs, model, none = pairs_of("gaussian", rng), StudentTNoise(NODES), torch.zeros(NODES, 3, dtype=torch.bool)
+    weights = torch.rand(ROWS, NODES, generator=rng).double() + 0.5
+    columns = replace(build_columns(pairs, LAYOUT, FORM), row_weights=weights)
+    found = with_responses(columns, candidates(), none, pairs, model)
+    for node in range(NODES):
+        root = weights[:, node].sqrt()
+        scaled = replace(
+            columns,
+            row_weights=None,
+            own=columns.own * root[:, None, None],
+            shared=columns.shared * root[:, None],
+        )
+        targets = pairs.targets[..., 0].double() * root[:, None]
+        of_scaled = with_responses(
+            scaled, candidates(), none, replace(pairs, inputs=pairs.inputs.double(), targets=targets[..., None]), model
+        )
+        assert torch.allclose(found.targets[:, node, 0] * root, of_scaled.targets[:, node, 0], atol=1e-6)
+        assert torch.allclose(found.weights[:, node], of_scaled.weights[:, node] * weights[:, node], atol=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "model"), [("poisson", PoissonCounts), ("bernoulli", BernoulliTargets)])

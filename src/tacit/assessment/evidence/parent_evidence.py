@@ -108,15 +108,14 @@ def parent_evidence(
     others = [] if backgrounds is None else [backgrounds.added_to(pairs, layout, k) for k in range(1, backgrounds.most)]
     if backgrounds is not None:
         pairs, layout = backgrounds.added_to(pairs, layout)
-    none, volatility = torch.zeros_like(candidates.used), None
-    if observation is None and len(none) <= diagnostics.MOST_NODES:
-        volatility = with_volatility(build_columns(pairs, layout, simplest_form(pairs, candidates)), candidates, none)
-    row_weights = None if volatility is None else volatility.row_weights
+    none = torch.zeros_like(candidates.used)
+    simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
+    row_weights = with_volatility(simple, candidates, none, observation).row_weights
     form = choose_form(pairs, layout, candidates, horizon, row_weights) if form is None else form
     plain = build_columns(pairs, layout, form)
     columns = replace(plain, row_weights=row_weights)
     if observation is not None:
-        columns = with_responses(plain, candidates, none, pairs, observation)
+        columns = with_responses(columns, candidates, none, pairs, observation)
     gains = candidates.single_gains(columns)
     ranks = torch.maximum(gains, products.product_gains(columns, candidates)) if form.products else gains
     most = products.MOST_CANDIDATES if form.products else MOST_CANDIDATES
@@ -223,10 +222,9 @@ def _weighted(
     pairs: Pairs,
     observation: ObservationModel | None,
 ) -> Columns:
-    """Return the columns with working responses, or with row weights for targets with changing variances."""
-    if observation is None:
-        return with_volatility(columns, candidates, believed)
-    return with_responses(columns, candidates, believed, pairs, observation)
+    """Return the columns with row weights for targets with changing variances, and with working responses."""
+    columns = with_volatility(columns, candidates, believed, observation)
+    return columns if observation is None else with_responses(columns, candidates, believed, pairs, observation)
 
 
 def _over_backgrounds(mixture: list[tuple[Float[Tensor, " _"], Int[Tensor, " _"], Resampled]], prior: float) -> Probs:

@@ -21,7 +21,8 @@ from torch import Tensor
 
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import Columns
-from tacit.assessment.evidence.diagnostics import residuals
+from tacit.assessment.evidence.diagnostics import MOST_NODES, residuals
+from tacit.observation import ObservationModel
 
 HALF_LIVES = (4.0, 16.0, 64.0)
 PRIOR_ROWS = 2.0  # c
@@ -29,12 +30,22 @@ WORTH = math.log(9.0) + math.log(6.0)  # prior odds against changing variances, 
 FEWEST_ROWS = 100
 
 
-def with_volatility(columns: Columns, candidates: Candidates, believed: Bool[Tensor, "target candidate"]) -> Columns:
-    """Return the columns with weights of the rows for targets with changing variances, given their parents."""
-    rows = len(columns.targets)
-    if rows < FEWEST_ROWS or columns.row_weights is not None:
+def with_volatility(
+    columns: Columns,
+    candidates: Candidates,
+    believed: Bool[Tensor, "target candidate"],
+    observation: ObservationModel | None = None,
+) -> Columns:
+    """Return the columns with weights of the rows for targets with changing variances, given their parents.
+
+    Targets of an ``observation`` model whose noise is not added to its output, such as counts, are left out.
+    """
+    rows, targets = columns.observed.shape
+    if rows < FEWEST_ROWS or targets > MOST_NODES or columns.row_weights is not None:
         return columns
-    seen = columns.observed[:, candidates.targets]  # (row, target)
+    supports = () if observation is None else observation.supports or (observation.support,) * targets
+    other = [node for node, support in enumerate(supports) if support != "real"]
+    seen = columns.observed.index_fill(1, torch.tensor(other, dtype=torch.long), 0.0)[:, candidates.targets]
     squares = residuals(columns, candidates, believed).square() * seen
     count = seen.sum(0).clamp_min(1.0)
     mean = (squares.sum(0) / count).clamp_min(1e-12)
@@ -51,7 +62,7 @@ def with_volatility(columns: Columns, candidates: Candidates, believed: Bool[Ten
             best = torch.where(better, gain, best)
     if not (best > 0).any():
         return columns
-    weights = weights * count / (weights * seen).sum(0).clamp_min(1e-12)
+    weights = torch.where(best > 0, weights * count / (weights * seen).sum(0).clamp_min(1e-12), 1.0)
     every = torch.ones_like(columns.observed)
     every[:, candidates.targets] = weights
     return replace(columns, row_weights=every)

@@ -11,6 +11,9 @@ so a regression of $r$ with weights $I$ has the marginal likelihood of the gener
 approximation. $\hat f$ uses the selected parents: for these edges the test is Wald's, for the others the score test.
 The variance of $r$ is free: it is 1 for the right model, and larger if gates add variance to the targets, which would
 be mistaken for evidence if the variance were fixed.
+
+If the rows of a target have weights $w$ (:mod:`tacit.assessment.evidence.volatility`), its noise is multiplied by
+$w^{-1/2}$: the regression is that of $\sqrt w\, y$ on $\sqrt w$ times the columns.
 """
 
 from dataclasses import replace
@@ -45,7 +48,9 @@ def with_responses(
         both = torch.cat([always, _intercepts(columns), parents], 1)[known]
         values = pairs.targets[:, target, 0].cpu().to(DOUBLE)[known]
         model = observation.chosen([target]).cpu().double()
-        targets[known, target, 0], weights[known, target] = _responses(both, values, model)
+        scale = torch.ones_like(values) if columns.row_weights is None else columns.row_weights[known, target].sqrt()
+        responses, information = _responses(scale[:, None] * both, scale * values, model)
+        targets[known, target, 0], weights[known, target] = responses / scale, scale.square() * information
     return replace(columns, targets=targets, row_weights=weights)
 
 
