@@ -9,18 +9,14 @@ import torch
 
 from parent_sets import left_over, one_step
 from tacit.assessment.evidence import Candidates, Clock, parent_evidence
-from tacit.assessment.evidence.backgrounds import (
+from tacit.assessment.evidence.background_search import (
     EDGE_PRIOR,
     FEWEST_FOUND,
-    FEWEST_ROWS,
     OVERSAMPLED,
-    SHORTEST,
-    Backgrounds,
     BackgroundSearch,
-    TargetBackground,
-    Term,
     find_backgrounds,
 )
+from tacit.assessment.evidence.backgrounds import FEWEST_ROWS, SHORTEST, Backgrounds, TargetBackground, Term
 from tacit.assessment.evidence.columns import ColumnForm, build_columns
 from tacit.data import DAY, WEEK, Category, Pairs, Wave
 from tacit.predictors import SeriesLayout

@@ -1,5 +1,6 @@
 """Evidence: the probability that each edge exists, independent of how often it acts."""
 
+from tacit.assessment.evidence.background_search import find_backgrounds
 from tacit.assessment.evidence.backgrounds import (
     FEWEST_CYCLES,
     FEWEST_ROWS,
@@ -9,7 +10,6 @@ from tacit.assessment.evidence.backgrounds import (
     Backgrounds,
     Clock,
     Term,
-    find_backgrounds,
 )
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, num_sent
