@@ -14,7 +14,7 @@ from tacit.assessment.evaluation import SharedDraws
 from tacit.assessment.evidence import joining_log_odds
 from tacit.data import Pairs
 from tacit.pipeline.building import build_model
-from tacit.pipeline.evidence import RegressionEvidence, placed, with_background
+from tacit.pipeline.evidence import RegressionEvidence, placed
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import Preparation
 from tacit.randomness import generator_for
@@ -55,7 +55,7 @@ def needed_after_all(
     pairs = train[:: -(-len(train) // MOST_ROWS)]
     candidates = evidence.found.screened
     kept = evidence.of_candidates(evidence.kept)
-    beside, layout = with_background(pairs, preparation, evidence.backgrounds)
+    beside, layout = evidence.beside(pairs, preparation)
     odds = joining_log_odds(
         beside,
         predicted_means(model, pairs, seed),

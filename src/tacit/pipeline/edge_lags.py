@@ -10,7 +10,7 @@ from tacit.assessment.evidence import BELIEVED, KEEP, Candidates, lag_profiles
 from tacit.data import usual_block
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.evidence import RegressionEvidence, all_pairs, with_background
+from tacit.pipeline.evidence import RegressionEvidence, all_pairs
 from tacit.records import LagTable
 
 SURE = 0.9  # share of resamples
@@ -39,7 +39,7 @@ def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> Regr
     if within is not None:
         believed[candidates.used] |= within[target, source]
     found = lag_profiles(
-        *with_background(pairs, preparation, evidence.backgrounds),
+        *evidence.beside(pairs, preparation),
         candidates,
         believed,
         evidence.form,

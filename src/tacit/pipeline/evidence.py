@@ -132,7 +132,7 @@ class RegressionEvidence:
             return self.kept.expand(len(rows), *self.kept.shape)
         weights = torch.stack([torch.bincount(one.cpu(), minlength=len(train)) for one in rows]).double()
         probs = likely_parents(
-            *with_background(train, preparation, self.backgrounds),
+            *self.beside(train, preparation),
             self.found.screened,
             self.form,
             self.found.density,
@@ -143,6 +143,11 @@ class RegressionEvidence:
             believed=self.found.believed,
         )
         return torch.stack([self._kept_by(one) for one in probs])
+
+    def beside(self, pairs: Pairs, preparation: Preparation) -> tuple[Pairs, SeriesLayout]:
+        """Return pairs with the background and the shared drivers of the evidence."""
+        both = with_background(pairs, preparation, self.backgrounds)
+        return both if self.found.drivers is None else self.found.drivers.added_to(*both)
 
     def _kept_by(self, probs: Float[Tensor, "target candidate"]) -> EdgeMask:
         probs = merged(probs, self.found.groups)
@@ -204,6 +209,7 @@ def find_evidence(
         observation=observation,
         backgrounds=backgrounds,
         grouped=not rules.simultaneous and not rules.symmetric,
+        driven=not first_look,
     )
     exists, effect = (
         placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)
@@ -216,8 +222,9 @@ def find_evidence(
     }
     within = None
     if rules.simultaneous and not first_look:
+        both = with_background(pairs, preparation, backgrounds)
         together = simultaneous_evidence(
-            *with_background(pairs, preparation, backgrounds),
+            *(both if found.drivers is None else found.drivers.added_to(*both)),
             found,
             rules.may_act_within_step,
             rules.must_act_within_step,

@@ -85,12 +85,7 @@ def find_backgrounds(
 
     ``forced`` terms are in the background of every target; only terms of some ``kinds`` are added to them.
     """
-    fewest = candidates.fewest_lags  # more than usual if the lags of edges are limited
-    own_lags = min(max(OWN_LAGS, fewest), layout.window)
-    columns = build_columns(pairs, layout, ColumnForm(own_lags, offsets=len(clock.parts) > 1))
-    lags = min(max(LAGS, fewest), columns.num_lags)
-    sent = columns.group_size // columns.num_lags
-    columns = replace(columns, sources=columns.sources[:, :, -lags * sent :], num_lags=lags)
+    columns = search_columns(pairs, layout, candidates)
     variables = torch.split(columns.targets, 1, 2)
     each = [
         BackgroundSearch(replace(columns, targets=one), candidates, clock, forced, kinds, horizon) for one in variables
@@ -102,6 +97,16 @@ def find_backgrounds(
         ]
         found = [[[TargetBackground(terms, 1.0)] for terms in both]]
     return Backgrounds(clock, found[0]) if any(one[0].terms or len(one) > 1 for one in found[0]) else None
+
+
+def search_columns(pairs: Pairs, layout: SeriesLayout, candidates: Candidates) -> Columns:
+    """Return columns with more lags of the own past than of the sources; more if the lags of edges are limited."""
+    several = pairs.series is not None and len(torch.unique(pairs.series)) > 1
+    own_lags = min(max(OWN_LAGS, candidates.fewest_lags), layout.window)
+    columns = build_columns(pairs, layout, ColumnForm(own_lags, offsets=several))
+    lags = min(max(LAGS, candidates.fewest_lags), columns.num_lags)
+    sent = columns.group_size // columns.num_lags
+    return replace(columns, sources=columns.sources[:, :, -lags * sent :], num_lags=lags)
 
 
 class BackgroundSearch:

@@ -16,7 +16,7 @@ from tacit.assessment.evidence.tableau import orthonormal
 WEAK = 0.2  # share of a target's variance: a note is added if effects of this size cannot be detected
 STRONG_CORRELATION = 0.3  # of residuals within a step
 DISAGREE = 0.5
-NAMED = 3
+NAMED, MOST_DRIVEN = 3, 8
 FALSE_ALARM = 0.01
 MOST_NODES = 2000  # correlations of more are not computed
 NOISY = (
@@ -24,7 +24,12 @@ NOISY = (
     "direct."
 )
 CAUTION = "A common driver, or an effect faster than one step, can cause false edges."
-SUGGESTION = f"{CAUTION} Use --simultaneous to let edges act within a step."
+DRIVEN = (
+    "Shared driver: {nodes} move together. Something that is not in the table reaches them, or effects faster than one "
+    "step. The probabilities of edges take it into account."
+)
+WITHIN = "Use --simultaneous to let edges act within a step."
+SUGGESTION = f"{CAUTION} {WITHIN}"
 GROUPED = (
     "Copied sources: the data show that one of them is a parent, not which, so they share one edge that is not "
     "identifiable for each of them:"
@@ -78,6 +83,7 @@ def notes(
     left: Float[Tensor, "row target"] | None = None,
     copied: Bool[Tensor, "node node"] | None = None,
     groups: Groups | None = None,
+    driven: Bool[Tensor, " target"] | None = None,
 ) -> tuple[str, ...]:
     """Return the sentences that apply.
 
@@ -85,8 +91,14 @@ def notes(
                     step
     ``left``        residuals of the targets on their selected parents; None if there are too many nodes
     ``copied``      the nodes that are copies of each other; ``groups``  groups of copied sources of each target
+    ``driven``      the targets that a shared driver reaches, if there is one
     """
     said = []
+    if driven is not None:
+        reached = [names[node] for node in candidates.targets[driven].tolist()]
+        more = f" and {len(reached) - MOST_DRIVEN} more nodes" if len(reached) > MOST_DRIVEN else ""
+        said.append(DRIVEN.format(nodes=", ".join(reached[:MOST_DRIVEN]) + more))
+        said[0] += f" {WITHIN}" if correlated == SUGGESTION else ""
     known = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon
     rows = max(0.0, known - int(columns.num_always[candidates.targets].max()))
     size = 3 if columns.products else columns.group_size  # a first parent: its value, square, product with the target
@@ -104,7 +116,7 @@ def notes(
         return tuple(said)
     copied = columns.targets.new_zeros(2 * columns.targets.shape[1:2], dtype=torch.bool) if copied is None else copied
     said += _copies(copied, names) + ([] if groups is None else _groups(candidates, groups, names))
-    if correlated is not None:
+    if correlated is not None and driven is None:
         remark = CAUTION if copied.any() else correlated  # effects within a step are refused for copies
         said += _common_drivers(left, columns, names, remark, copied)
     return tuple(said)

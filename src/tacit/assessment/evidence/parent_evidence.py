@@ -35,6 +35,7 @@ from tacit.assessment.evidence.copies import (
     near_copies,
     undecided,
 )
+from tacit.assessment.evidence.drivers import Drivers, find_drivers
 from tacit.assessment.evidence.forms import choose_form, simplest_form
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.volatility import with_volatility
@@ -63,6 +64,7 @@ class ParentEvidence:
     ``density``    the prior probability of an edge
     ``resamples``  number of resamples
     ``agreement``  $\\lambda$
+    ``drivers``    the shared drivers of the nodes, if there are likely any
     """
 
     candidates: Candidates
@@ -77,6 +79,7 @@ class ParentEvidence:
     resamples: int
     agreement: float
     notes: tuple[str, ...]
+    drivers: Drivers | None = None
 
 
 def parent_evidence(
@@ -95,22 +98,36 @@ def parent_evidence(
     observation: ObservationModel | None = None,
     backgrounds: Backgrounds | None = None,
     grouped: bool = True,
+    driven: bool = True,
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
-    With several ``backgrounds`` of a target, the probabilities are averaged over them by their weights.
+    With several ``backgrounds`` of a target, the probabilities are averaged over them by their weights. ``driven``
+    allows shared drivers, which are a further background of every target.
 
     ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
     Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
     are those of linear regressions. ``grouped`` allows groups of copies.
     """
-    others = [] if backgrounds is None else [backgrounds.added_to(pairs, layout, k) for k in range(1, backgrounds.most)]
+    beside = [(torch.ones(len(candidates.targets), dtype=DOUBLE), pairs, layout)]
     if backgrounds is not None:
-        pairs, layout = backgrounds.added_to(pairs, layout)
+        most = backgrounds.most
+        beside = [(backgrounds.weights(rank), *backgrounds.added_to(pairs, layout, rank)) for rank in range(most)]
+    _, pairs, layout = beside[0]
     none = torch.zeros_like(candidates.used)
     simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
     row_weights = with_volatility(simple, candidates, none, observation).row_weights
+    drivers = find_drivers(pairs, layout, candidates, row_weights) if driven and horizon == 1 else None
+    if drivers is not None:
+        weight = drivers.weight
+        driven_ones = [(weight * share, *drivers.added_to(one, its_layout)) for share, one, its_layout in beside]
+        others = [((1 - weight) * share, one, its_layout) for share, one, its_layout in beside]
+        beside = [*driven_ones, *others] if weight >= BELIEVED else [*others, *driven_ones]
+        drivers = drivers if weight >= BELIEVED else None
+        _, pairs, layout = beside[0]
+        simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
+        row_weights = with_volatility(simple, candidates, none, observation).row_weights
     form = choose_form(pairs, layout, candidates, horizon, row_weights) if form is None else form
     plain = build_columns(pairs, layout, form)
     columns = replace(plain, row_weights=row_weights)
@@ -131,17 +148,15 @@ def parent_evidence(
         regressions = replace(regressions, columns=columns)
         once = regressions.on(every, keep=True)
         probs = once.probs(prior)[0]
-    mixture = [(torch.ones(len(probs), dtype=DOUBLE), torch.arange(len(probs)), once)]
-    if backgrounds is not None and others:
-        mixture = [(backgrounds.weights(0), torch.arange(len(probs)), once)]
-        for rank, (with_other, wider) in enumerate(others, 1):
-            of_rank = backgrounds.weights(rank)
-            rows = (of_rank > 0).nonzero()[:, 0]
-            other = build_columns(with_other, wider, form)
-            other = _weighted(other, screened, probs >= BELIEVED, with_other, observation)
-            on_rows = replace(regressions, columns=other, candidates=screened.chosen(rows)).on(every, keep=True)
-            mixture.append((of_rank[rows], rows, on_rows))
-        probs = _over_backgrounds(mixture, prior)
+    mixture = [(beside[0][0], torch.arange(len(probs)), once)]
+    for shares, other, its_layout in beside[1:]:
+        of_targets = (shares > 0).nonzero()[:, 0]
+        others_columns = _weighted(
+            build_columns(other, its_layout, form), screened, probs >= BELIEVED, other, observation
+        )
+        some = replace(regressions, columns=others_columns, candidates=screened.chosen(of_targets))
+        mixture.append((shares[of_targets], of_targets, some.on(every, keep=True)))
+    probs = _over_backgrounds(mixture, prior)
     for _ in range(0 if density is not None else ROUNDS):
         learned = screened.used & screened.prior.isnan()
         count = int((candidates.used & candidates.prior.isnan()).sum())
@@ -197,6 +212,7 @@ def parent_evidence(
         left=left,
         copied=copied,
         groups=groups,
+        driven=None if drivers is None else drivers.reached,
     )
     alone = regressions.alone(candidates, gains, prior)
     return ParentEvidence(
@@ -212,6 +228,7 @@ def parent_evidence(
         resamples,
         agreement,
         said,
+        drivers,
     )
 
 

@@ -1,0 +1,369 @@
+r"""Shared drivers: hidden series that move several nodes, which lagged regressions take for edges between them.
+
+Beside own past, background and parents, each target may read $K$ hidden series after some delays,
+
+$$y_{it} = \ldots + \sum_{k=1}^{K} \sum_{d=0}^{D-1} \lambda_{ikd} f_{k,t-d} + \varepsilon_{it}, \qquad
+f_{kt} = \phi_k f_{k,t-1} + \eta_{kt}.$$
+
+This is a dynamic factor model. It is fitted by expectation and maximisation: at each frequency the posterior of $f$
+given the residuals of all targets has a closed form (Whittle's approximation), and given $f$ each target is a
+regression. The variance of $\varepsilon_i$ is at least a share ``FLOOR`` of the residual variance, so that a driver
+cannot be one of the nodes.
+
+Edges and drivers explain the same correlations, so models with $K = 0, 1, \ldots$ compete with their parents found
+anew: the best parents of each target are added to the prediction of the driver from the past of all nodes, the driver
+is fitted again given these parents, and so on: from the parents found without a driver, from the strong ones among
+them, and from none. With the log likelihood $\ell$ of all targets together, the score of a model is
+
+$$S = \ell - \sum_i \Big(\tfrac{k_i}{2} \log n + |M_i| \log \tfrac{1 - \pi}{\pi} + r_i \log D
+  + \tfrac12 \sum_{kd} \min(t_{ikd}^2, \log n)\Big) - \tfrac K2 \log n$$
+
+for parents $M_i$ with $k_i$ columns, $r_i$ drivers that reach a target and loadings that are $t_{ikd}$ standard errors
+from 0: a loading pays as in the Bayesian information criterion, or what it gains if that is less. The prediction of the
+driver is then a background of every target, and ``exists`` is averaged over the models with and without it.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Complex, Float, Int
+from torch import Tensor
+
+from tacit.assessment.evidence.background_search import EDGE_PRIOR, greedy_parents, search_columns
+from tacit.assessment.evidence.candidates import Candidates
+from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.tableau import orthonormal
+from tacit.data import Pairs
+from tacit.predictors import SeriesLayout
+
+DELAYS = 4  # D
+FLOOR = 0.3
+MOST_DRIVERS = 3
+FEWEST_NODES, FEWEST_ROWS = 4, 200  # of a table, and of each of its series
+MOST_NUMBERS = 2**25  # of the columns of all targets; larger tables are not searched
+ITERATIONS, ROUNDS = 50, 4
+ENOUGH = 0.3  # nats of an iteration
+SURE, REACHED = 12.0, 2  # gain in nats of a target of eight, and how many must have it, before parents are found anew
+WORTH, MORE = 0.01, 0.06  # nats per row that a first and a further driver must gain: misfits look like weak drivers
+STRONG = 30.0  # nats of a parent that a driver hardly imitates
+LARGEST = 4.0  # robust standard deviations: larger values are cut off
+LEAST_ODDS, MOST_WEIGHT = -4.0, 0.95  # of the model with drivers
+TINY = 1e-9
+Signals = Float[Tensor, "driver row"]
+Rows = Float[Tensor, "target row"]
+Parents = Bool[Tensor, "target candidate"]
+
+
+@dataclass(frozen=True, eq=False)
+class Drivers:
+    """Shared drivers of the targets of some pairs.
+
+    ``columns``  what the past of all nodes predicts of each driver after each delay
+    ``weight``   the probability of the model with drivers
+    ``reached``  the targets that a driver reaches
+    ``times``, ``series``  of the rows
+    """
+
+    columns: Float[Tensor, "row target column"]
+    weight: float
+    reached: Bool[Tensor, " target"]
+    times: Float[Tensor, " row"] | None = None
+    series: Int[Tensor, " row"] | None = None
+
+    def added_to(self, pairs: Pairs, layout: SeriesLayout) -> tuple[Pairs, SeriesLayout]:
+        """Return some of the pairs that the drivers were found in, with the columns, and their layout."""
+        columns = self.columns
+        if len(pairs) != len(columns):
+            place = {key: row for row, key in enumerate(_keys(self.series, self.times))}
+            columns = columns[torch.tensor([place[key] for key in _keys(pairs.series, pairs.times)])]
+        inputs = torch.cat([pairs.inputs, columns.to(pairs.inputs)], 2)
+        return replace(pairs, inputs=inputs), replace(layout, known=layout.known + self.columns.shape[2])
+
+
+@dataclass(frozen=True, eq=False)
+class FactorModel:
+    """A fitted factor model of the residuals of all targets, given their parents.
+
+    ``signals``    the drivers given all rows
+    ``residuals``  of the regressions without the part of the drivers
+    ``gains``      log likelihood that each target would lose without its loadings
+    ``score``      $S$
+    """
+
+    loadings: Float[Tensor, "target driver delay"]
+    variances: Float[Tensor, " target"]
+    persistence: Float[Tensor, " driver"]
+    signals: Signals
+    residuals: Rows
+    gains: Float[Tensor, " target"]
+    score: float
+
+    def predicted(self) -> Float[Tensor, "state row"]:
+        r"""Return $E[f_{k,t-d} \mid \text{all nodes before } t]$ by the Kalman filter in its steady state."""
+        targets, count, delays = self.loadings.shape
+        states = count * delays
+        move, noise = torch.zeros(2, states, states, dtype=DOUBLE)
+        for k in range(count):
+            first = k * delays
+            move[first, first], noise[first, first] = self.persistence[k], 1.0
+            move[first + 1 : first + delays, first : first + delays - 1] = torch.eye(delays - 1, dtype=DOUBLE)
+        read = self.loadings.reshape(targets, states)
+        weighted = read / self.variances[:, None]
+        information, identity = read.mT @ weighted, torch.eye(states, dtype=DOUBLE)
+        before = identity
+        for _ in range(300):
+            after = torch.linalg.inv(torch.linalg.inv(before + TINY * identity) + information)
+            latest = move @ after @ move.mT + noise
+            if float((latest - before).abs().max()) < 1e-8:
+                break
+            before = latest
+        state = after @ (weighted.mT @ self.residuals)
+        carry, step = (identity - after @ information) @ move, 1
+        while step < state.shape[1] and float(carry.abs().max()) > 1e-10:  # sums over the past, in doubling steps
+            state[:, step:] += carry @ state[:, :-step].clone()
+            carry, step = carry @ carry, 2 * step
+        return torch.nn.functional.pad(move @ state[:, :-1], (1, 0))
+
+
+def find_drivers(
+    pairs: Pairs, layout: SeriesLayout, candidates: Candidates, row_weights: Float[Tensor, "row node"] | None = None
+) -> Drivers | None:
+    """Return the shared drivers of all nodes in pairs with a row for each step; None if there are none.
+
+    Series are joined: at their first rows, a driver is that of the series before.
+    """
+    rows, nodes, channels = pairs.targets.shape
+    series = torch.zeros(rows, dtype=torch.long) if pairs.series is None else pairs.series
+    shortest = int(torch.unique_consecutive(series, return_counts=True)[1].min())
+    if layout.window == 1 or nodes < FEWEST_NODES or shortest < FEWEST_ROWS or channels > 1:
+        return None
+    columns = search_columns(pairs, layout, candidates)
+    if rows * nodes * (columns.own.shape[2] + DELAYS) > MOST_NUMBERS:
+        return None
+    columns = replace(
+        columns,
+        sources=_without_outliers(columns.sources),
+        own=_without_outliers(columns.own),
+        targets=_without_outliers(columns.targets),
+        row_weights=row_weights,
+    )
+    found = DriverSearch(columns, candidates).run()
+    return found and replace(found, times=pairs.times, series=pairs.series)
+
+
+class DriverSearch:
+    """The search for shared drivers; one object keeps the columns of all targets."""
+
+    def __init__(self, columns: Columns, candidates: Candidates) -> None:
+        self.columns, self.candidates = columns, candidates
+        targets = candidates.targets
+        self.root = columns.weights.mT[targets].sqrt()  # (target, row)
+        self.seen = columns.observed.mT[targets]
+        self.rows = self.seen.sum(1).clamp_min(2.0)
+        width = int(candidates.num_always(columns).max()) + columns.own.shape[2]
+        self.always = self.root.new_zeros(len(targets), width, len(columns.targets))  # padded with 0
+        for places in candidates.batches(columns, 1):  # of targets with equally many required parents
+            always = candidates.always(columns, places)
+            self.always[places, : always.shape[1]] = always
+        self.values = columns.targets[:, targets, 0].mT[:, None]
+        self.allowed = candidates.own_columns(columns)
+
+    def run(self) -> Drivers | None:
+        """Return the drivers of the model with the largest score, beside the model without."""
+        found = greedy_parents(self.columns, self.candidates, 1)[1]
+        none, least = self._score(self._regressions(found)[2], found), float(self.rows.max())
+        first = self._best(1, found)
+        if first is None or (odds := first[0].score - none - WORTH * least) < LEAST_ODDS:
+            return None
+        best, parents = first
+        for count in range(2, MOST_DRIVERS + 1):
+            further = self._best(count, parents)
+            if further is None or further[0].score < best.score + MORE * least:
+                break
+            best, parents = further
+        weight = min(MOST_WEIGHT, 1 / (1 + math.exp(-min(odds, 50.0))))
+        return Drivers(self._columns_of(best), weight, best.gains > self._price)
+
+    @property
+    def _price(self) -> Float[Tensor, " target"]:
+        """Price of the loadings of a target: about one and a half of them matter, after some delay."""
+        return 0.75 * self.rows.log() + math.log(DELAYS)
+
+    def _best(self, count: int, found: Parents) -> tuple[FactorModel, Parents] | None:
+        """Return the best model with some drivers, and its parents; None if ``found`` parents leave nothing over."""
+        best: tuple[FactorModel, Parents] | None = None
+        for start in (found, self._strong(found), torch.zeros_like(found))[: 3 if count == 1 else 1]:
+            parents, seen, signals = start, list[Parents](), None
+            for _ in range(ROUNDS):
+                model = self._fitted(parents, count, signals)
+                signals = model.signals
+                sure = SURE + 3 * math.log(max(1.0, len(model.gains) / 8))
+                if best is None and int((model.gains > sure).sum()) < REACHED:
+                    return None
+                if best is None or model.score > best[0].score:
+                    best = model, parents
+                seen.append(parents)
+                own = self.columns.own
+                beside = own.new_zeros(*own.shape[:2], own.shape[2] + count * DELAYS)
+                beside[:, self.candidates.targets] = torch.cat(
+                    [own[:, self.candidates.targets], self._columns_of(model)], 2
+                )
+                parents = greedy_parents(replace(self.columns, own=beside), self.candidates, 1)[1]
+                if any(torch.equal(parents, earlier) for earlier in seen):
+                    break
+        return best
+
+    def _strong(self, parents: Parents) -> Parents:
+        """Return the parents without which a target would lose much."""
+        kept, now = parents.clone(), self._regressions(parents)[2]
+        for number in range(int(parents.sum(1).max())):
+            one = parents & (parents.cumsum(1) == number + 1)
+            lost = self.rows / 2 * (self._regressions(parents & ~one)[2] / now).log()
+            kept &= ~(one & (lost < STRONG)[:, None])
+        return kept
+
+    def _columns_of(self, model: FactorModel) -> Float[Tensor, "row target column"]:
+        """Return the predictions in the units of each target: where its rows have weights, the driver varies less."""
+        return (model.predicted()[None] / self.root[:, None].clamp_min(0.01)).permute(2, 0, 1)
+
+    def _regressions(self, parents: Parents) -> tuple[Tensor, Rows, Float[Tensor, " target"]]:
+        """Return an orthonormal basis of each target, its weighted values, and its residual variance."""
+        sources = self.columns.sources.permute(1, 2, 0)
+        read = [
+            sources[of_target[chosen]][allowed[chosen]]
+            for of_target, chosen, allowed in zip(self.candidates.sources, parents, self.allowed, strict=True)
+        ]
+        padded = torch.nn.utils.rnn.pad_sequence(read, batch_first=True)
+        both = torch.cat([self.always, padded, self.values], 1)
+        both = self.columns.without_intercepts(both, self.root.square()) * self.root[:, None]
+        basis, values = orthonormal(both[:, :-1]), both[:, -1]
+        left = values - (basis @ (basis.mT @ values[:, :, None]))[:, :, 0]
+        return basis, values, (left.square().sum(1) / self.rows).clamp_min(TINY)
+
+    def _score(self, variances: Float[Tensor, " target"], parents: Parents) -> float:
+        """Return the log likelihood of the regressions without drivers, less the price of the parents."""
+        paid = (self.allowed.sum(2) * parents).sum(1) / 2 * self.rows.log() + EDGE_PRIOR * parents.sum(1)
+        return float((-self.rows / 2 * variances.log() - paid).sum())
+
+    def _fitted(self, parents: Parents, count: int, signals: Signals | None = None) -> FactorModel:
+        """Fit the factor model by expectation and maximisation, given the parents; ``signals`` are a start."""
+        basis, values, alone = self._regressions(parents)
+        rows = values.shape[1]
+        residuals = values - (basis @ (basis.mT @ values[:, :, None]))[:, :, 0]
+        if signals is None:
+            lagged = _delayed(residuals / alone.sqrt()[:, None])
+            leading = torch.linalg.eigh(lagged @ lagged.mT)[1][:, -count:]
+            signals = leading.mT @ lagged
+            signals = signals / signals.square().mean(1, keepdim=True).sqrt().clamp_min(TINY)
+        doubt = torch.zeros(count * DELAYS, count * DELAYS, dtype=DOUBLE)
+        persistence = torch.full((count,), 0.3, dtype=DOUBLE)
+        angle = 2 * math.pi * torch.arange(rows // 2 + 1, dtype=DOUBLE) / rows
+        turns = torch.polar(torch.ones(DELAYS, len(angle), dtype=DOUBLE), -torch.arange(DELAYS)[:, None] * angle)
+        times = torch.full_like(angle, 2.0)  # how often each frequency occurs
+        times[0], times[-1] = 1.0, 2.0 if rows % 2 else 1.0
+        inside = basis.mT @ values[:, :, None]  # (target, column, 1)
+        total = -math.inf
+        for _ in range(ITERATIONS):
+            # maximisation: each target is a regression on its columns and the delayed drivers
+            delayed = _delayed(signals) * self.seen[:, None]  # (target, state, row)
+            cross = delayed @ basis  # (target, state, column)
+            block = delayed @ delayed.mT - cross @ cross.mT + self.rows[:, None, None] * doubt
+            block.diagonal(dim1=1, dim2=2).add_(1.0)
+            weights = torch.linalg.solve(block, delayed @ values[:, :, None] - cross @ inside)
+            moved = (weights.mT @ delayed)[:, 0]
+            residuals = values - (basis @ (inside - cross.mT @ weights))[:, :, 0]
+            unsure = (weights.mT @ doubt @ weights)[:, 0, 0]
+            variances = torch.maximum((residuals - moved).square().sum(1) / self.rows + unsure, FLOOR * alone)
+            loadings = weights[:, :, 0].unflatten(1, (count, DELAYS))
+            sizes = loadings.square().sum(2)  # (target, driver)
+            told = sizes / variances[:, None]
+            variances = torch.maximum(variances, (sizes / (told.sum(0) - told).clamp_min(TINY)).amax(1).minimum(alone))
+            # expectation: the posterior of the drivers at each frequency
+            spectra = torch.fft.rfft(residuals) * (rows / self.rows[:, None]).sqrt()  # missing rows are 0
+            read = torch.einsum("ikd,df->fik", loadings.to(turns), turns)
+            spread = (1 - torch.polar(persistence[:, None].expand(-1, len(angle)), -angle)).abs().square()
+            sizes_of = spectra.abs().square() / variances[:, None]  # (target, frequency)
+            information, evidence = _read_from(read, spectra, variances)
+            information = information + torch.diag_embed(spread.mT).to(read)
+            covariances = torch.linalg.inv(information)
+            prior = float((times * spread.log()).sum()) / 2
+            before, total = total, prior + _log_likelihood(information, evidence, sizes_of.sum(0), variances, times)
+            if total < before + ENOUGH:
+                break
+            signals = torch.fft.irfft(torch.einsum("fkl,fl->kf", covariances, evidence), n=rows)
+            shared = torch.fft.irfft(covariances.permute(1, 2, 0), n=rows)
+            apart = (torch.arange(DELAYS)[None] - torch.arange(DELAYS)[:, None]) % rows
+            doubt = shared[:, :, apart].permute(0, 2, 1, 3).reshape(count * DELAYS, count * DELAYS)
+            doubt = (doubt + doubt.mT) / 2
+            own = shared.diagonal(dim1=0, dim2=1).mT  # (driver, row)
+            square = signals.square().mean(1) + own[:, 0]
+            near = (signals[:, 1:] * signals[:, :-1]).mean(1) + own[:, 1]
+            persistence = (near / square).clamp(-0.98, 0.98)
+            size = (square - 2 * persistence * near + persistence.square() * square).clamp_min(TINY).sqrt()
+            signals, each = signals / size[:, None], size.repeat_interleave(DELAYS)
+            doubt = doubt / each[:, None] / each
+        apart_ones = rows / 2 * (alone.log() + 1)  # less the log likelihood of each target without drivers
+        gains, squares_of_all = torch.zeros_like(alone), sizes_of.sum(0)
+        others = ~torch.eye(len(alone), dtype=torch.bool)
+        for target in range(len(alone)):
+            own_information, own_evidence = _read_from(read[:, [target]], spectra[[target]], variances[[target]])
+            without = (information - own_information, evidence - own_evidence, squares_of_all - sizes_of[target])
+            gains[target] = total - prior - _log_likelihood(*without, variances[others[target]], times)
+        gains = gains + apart_ones
+        share = float(self.rows.mean()) / rows
+        gains, gained = share * gains, share * (total + float(apart_ones.sum()))
+        # a loading pays as in the Bayesian information criterion, or what it gains if that is less
+        errors = torch.linalg.inv(block).diagonal(dim1=1, dim2=2) * variances[:, None]
+        squares, most = weights[:, :, 0].square() / errors, self.rows.log()[:, None]
+        drivers = (squares > most).unflatten(1, (count, DELAYS)).any(2).sum(1)
+        price = squares.minimum(most).sum(1) / 2 + math.log(DELAYS) * drivers
+        paid = float(price.minimum(gains.clamp_min(0.0)).sum()) + count / 2 * math.log(rows)
+        score = self._score(alone, parents) + gained - paid
+        return FactorModel(loadings, variances, persistence, signals, residuals, gains, score)
+
+
+def _read_from(
+    read: Complex[Tensor, "frequency target driver"],
+    spectra: Complex[Tensor, "target frequency"],
+    variances: Float[Tensor, " target"],
+) -> tuple[Complex[Tensor, "frequency driver driver"], Complex[Tensor, "frequency driver"]]:
+    """Return what some targets say about the drivers at each frequency: precision, and precision times mean."""
+    weighted = read.conj() / variances[:, None]
+    return weighted.mT @ read, torch.einsum("fik,if->fk", weighted, spectra)
+
+
+def _log_likelihood(
+    information: Complex[Tensor, "frequency driver driver"],
+    evidence: Complex[Tensor, "frequency driver"],
+    squares: Float[Tensor, " frequency"],
+    variances: Float[Tensor, " target"],
+    times: Float[Tensor, " frequency"],
+) -> float:
+    """Return Whittle's log likelihood without the part of the prior of the drivers; one row per two frequencies."""
+    rows = float(times.sum())
+    solved = torch.linalg.solve(information, evidence[..., None])[..., 0]
+    squares = squares - (evidence.conj() * solved).sum(1).real
+    determinants = variances.log().sum() + torch.linalg.slogdet(information)[1]
+    return -0.5 * float((times * (determinants + squares / rows)).sum())
+
+
+def _keys(series: Int[Tensor, " row"] | None, times: Float[Tensor, " row"] | None) -> list[tuple[int, float]]:
+    """Return what tells rows apart."""
+    assert times is not None, "pairs of series have times"
+    return list(zip([0] * len(times) if series is None else series.tolist(), times.tolist(), strict=True))
+
+
+def _without_outliers(values: Float[Tensor, "row *rest"]) -> Float[Tensor, "row *rest"]:
+    """Cut off large values of each column, except of columns that are mostly constant."""
+    middle = values.median(0).values
+    size = LARGEST * 1.4826 * (values - middle).abs().median(0).values
+    size = size.masked_fill(size < TINY, torch.inf)
+    return torch.maximum(torch.minimum(values, middle + size), middle - size)
+
+
+def _delayed(signals: Signals) -> Float[Tensor, "state row"]:
+    """Return each signal after each delay."""
+    rows = signals.shape[1]
+    found = [torch.nn.functional.pad(signals, (delay, 0))[:, :rows] for delay in range(DELAYS)]
+    return torch.stack(found, 1).flatten(0, 1)
