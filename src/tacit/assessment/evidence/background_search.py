@@ -99,14 +99,15 @@ def find_backgrounds(
     return Backgrounds(clock, found[0]) if any(one[0].terms or len(one) > 1 for one in found[0]) else None
 
 
-def search_columns(pairs: Pairs, layout: SeriesLayout, candidates: Candidates) -> Columns:
+def search_columns(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, *, squares: bool = False) -> Columns:
     """Return columns with more lags of the own past than of the sources; more if the lags of edges are limited."""
     several = pairs.series is not None and len(torch.unique(pairs.series)) > 1
     own_lags = min(max(OWN_LAGS, candidates.fewest_lags), layout.window)
-    columns = build_columns(pairs, layout, ColumnForm(own_lags, offsets=several))
+    columns = build_columns(pairs, layout, ColumnForm(own_lags, squares=squares, offsets=several))
     lags = min(max(LAGS, candidates.fewest_lags), columns.num_lags)
-    sent = columns.group_size // columns.num_lags
-    return replace(columns, sources=columns.sources[:, :, -lags * sent :], num_lags=lags)
+    sent = columns.num_linear // columns.num_lags
+    newest = columns.sources[:, :, (columns.num_lags - lags) * sent :]  # squares come last
+    return replace(columns, sources=newest, num_lags=lags)
 
 
 class BackgroundSearch:

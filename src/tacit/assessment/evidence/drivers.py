@@ -32,7 +32,7 @@ from torch import Tensor
 
 from tacit.assessment.evidence.background_search import EDGE_PRIOR, greedy_parents, search_columns
 from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns
 from tacit.assessment.evidence.tableau import orthonormal
 from tacit.data import Pairs
 from tacit.predictors import SeriesLayout
@@ -47,7 +47,8 @@ ENOUGH = 0.3  # nats of an iteration
 SURE, REACHED = 12.0, 2  # gain in nats of a target of eight, and how many must have it, before parents are found anew
 WORTH, MORE = 0.01, 0.06  # nats per row that a first and a further driver must gain: misfits look like weak drivers
 STRONG = 30.0  # nats of a parent that a driver hardly imitates
-LARGEST = 4.0  # robust standard deviations: larger values are cut off
+LARGEST, MOST_LARGE = 4.0, 0.03  # robust standard deviations: larger values are cut off if they are a small share
+FEWEST_REACHED = 3  # of two nodes, a driver cannot be told from an edge
 LEAST_ODDS, MOST_WEIGHT = -4.0, 0.95  # of the model with drivers
 TINY = 1e-9
 Signals = Float[Tensor, "driver row"]
@@ -127,18 +128,23 @@ class FactorModel:
 
 
 def find_drivers(
-    pairs: Pairs, layout: SeriesLayout, candidates: Candidates, row_weights: Float[Tensor, "row node"] | None = None
+    pairs: Pairs,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    form: ColumnForm,
+    row_weights: Float[Tensor, "row node"] | None = None,
 ) -> Drivers | None:
     """Return the shared drivers of all nodes in pairs with a row for each step; None if there are none.
 
-    Series are joined: at their first rows, a driver is that of the series before.
+    Sources send their last values, and squares if the ``form`` of the columns has them. Series are joined: at their
+    first rows, a driver is that of the series before.
     """
     rows, nodes, channels = pairs.targets.shape
     series = torch.zeros(rows, dtype=torch.long) if pairs.series is None else pairs.series
     shortest = int(torch.unique_consecutive(series, return_counts=True)[1].min())
     if layout.window == 1 or nodes < FEWEST_NODES or shortest < FEWEST_ROWS or channels > 1:
         return None
-    columns = search_columns(pairs, layout, candidates)
+    columns = search_columns(pairs, layout, candidates, squares=form.squares)
     if rows * nodes * (columns.own.shape[2] + DELAYS) > MOST_NUMBERS:
         return None
     columns = replace(
@@ -182,8 +188,11 @@ class DriverSearch:
             if further is None or further[0].score < best.score + MORE * least:
                 break
             best, parents = further
+        reached = best.gains > self._price
+        if int(reached.sum()) < FEWEST_REACHED:
+            return None
         weight = min(MOST_WEIGHT, 1 / (1 + math.exp(-min(odds, 50.0))))
-        return Drivers(self._columns_of(best), weight, best.gains > self._price)
+        return Drivers(self._columns_of(best), weight, reached)
 
     @property
     def _price(self) -> Float[Tensor, " target"]:
@@ -355,10 +364,10 @@ def _keys(series: Int[Tensor, " row"] | None, times: Float[Tensor, " row"] | Non
 
 
 def _without_outliers(values: Float[Tensor, "row *rest"]) -> Float[Tensor, "row *rest"]:
-    """Cut off large values of each column, except of columns that are mostly constant."""
+    """Cut off a few large values of each column; where many are large, as in bursts, they are what is modelled."""
     middle = values.median(0).values
     size = LARGEST * 1.4826 * (values - middle).abs().median(0).values
-    size = size.masked_fill(size < TINY, torch.inf)
+    size = size.masked_fill(((values - middle).abs() > size).double().mean(0) > MOST_LARGE, torch.inf)
     return torch.maximum(torch.minimum(values, middle + size), middle - size)
 
 

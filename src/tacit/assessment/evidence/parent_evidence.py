@@ -118,7 +118,10 @@ def parent_evidence(
     none = torch.zeros_like(candidates.used)
     simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
     row_weights = with_volatility(simple, candidates, none, observation).row_weights
-    drivers = find_drivers(pairs, layout, candidates, row_weights) if driven and horizon == 1 else None
+    given, drivers = form, None
+    form = choose_form(pairs, layout, candidates, horizon, row_weights) if given is None else given
+    if driven and horizon == 1 and not (form.mean or form.products):  # a driver imitates noisy values and products
+        drivers = find_drivers(pairs, layout, candidates, form, row_weights)
     if drivers is not None:
         weight = drivers.weight
         driven_ones = [(weight * share, *drivers.added_to(one, its_layout)) for share, one, its_layout in beside]
@@ -128,7 +131,7 @@ def parent_evidence(
         _, pairs, layout = beside[0]
         simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
         row_weights = with_volatility(simple, candidates, none, observation).row_weights
-    form = choose_form(pairs, layout, candidates, horizon, row_weights) if form is None else form
+        form = choose_form(pairs, layout, candidates, horizon, row_weights) if given is None else given
     plain = build_columns(pairs, layout, form)
     columns = replace(plain, row_weights=row_weights)
     if observation is not None:

@@ -1,0 +1,175 @@
+"""Shared drivers: the likelihood against a dense Gaussian, the filter against its recursion, and seeded series."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
+from tacit.assessment.evidence.diagnostics import DRIVEN
+from tacit.assessment.evidence.drivers import (
+    DELAYS,
+    MOST_WEIGHT,
+    Drivers,
+    FactorModel,
+    _log_likelihood,
+    _read_from,
+    _without_outliers,
+    find_drivers,
+)
+from tacit.data import Pairs, Series, Windows
+from tacit.predictors import SeriesLayout
+
+LAYOUT = SeriesLayout(window=6, num_features=1)
+FORM, BURN_IN = ColumnForm(lags=2), 50
+
+
+def candidates(nodes):
+    target, source = (1 - torch.eye(nodes)).nonzero().unbind(1)
+    return Candidates.from_edges(source, target, nodes)
+
+
+def pairs_of(values):
+    names = tuple(f"v{node}" for node in range(values.shape[1]))
+    split = Windows(window=6, fractions=(0.9, 0.05)).prepare(Series(values[:, :, None], names)).split
+    parts = [split.train, split.validation, split.test]
+    joined = {name: torch.cat([getattr(part, name) for part in parts]) for name in ("inputs", "targets", "times")}
+    return Pairs(joined["inputs"], joined["targets"], times=joined["times"])
+
+
+def series_of(seed, rows=1_000, nodes=8, edges=(), reached=(), hub=False):
+    """Linear series; an unseen persistent series reaches some nodes, each after a delay of its own."""
+    rng = np.random.default_rng(seed)
+    weights = np.zeros((nodes, nodes))
+    for source, target in edges:
+        weights[target, source] = 0.35
+    if hub:
+        weights[1:, 0] = 0.4
+    driver = np.zeros(rows + BURN_IN)
+    for row in range(1, len(driver)):
+        driver[row] = 0.6 * driver[row - 1] + 0.8 * rng.normal()
+    values = rng.normal(size=(rows + BURN_IN, nodes))
+    for place, node in enumerate(reached):
+        values[DELAYS:, node] += driver[DELAYS - place % 4 : len(driver) - place % 4]
+    for row in range(1, len(values)):
+        values[row] += 0.4 * values[row - 1] + weights @ values[row - 1]
+    return values[BURN_IN:]
+
+
+def loadings_of(targets, drivers, rng):
+    return 0.7 * torch.randn(targets, drivers, DELAYS, generator=rng, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("drivers", [1, 2])
+def test_the_likelihood_is_that_of_a_gaussian_with_circular_covariances(drivers, rng):
+    rows, targets = 12, 3
+    loadings, persistence = loadings_of(targets, drivers, rng), torch.tensor([0.6, -0.3]).double()[:drivers]
+    variances = torch.tensor([0.5, 1.0, 2.0]).double()
+    residuals = torch.randn(targets, rows, generator=rng, dtype=torch.float64)
+    angle = 2 * math.pi * torch.arange(rows // 2 + 1).double() / rows
+    turns = torch.polar(torch.ones(DELAYS, len(angle)).double(), -torch.arange(DELAYS)[:, None] * angle)
+    times = torch.full_like(angle, 2.0)
+    times[0] = times[-1] = 1.0
+    spread = (1 - torch.polar(persistence[:, None].expand(-1, len(angle)), -angle)).abs().square()
+    read, spectra = torch.einsum("ikd,df->fik", loadings.to(turns), turns), torch.fft.rfft(residuals)
+    information, evidence = _read_from(read, spectra, variances)
+    information = information + torch.diag_embed(spread.mT).to(read)
+    squares = (spectra.abs().square() / variances[:, None]).sum(0)
+    found = _log_likelihood(information, evidence, squares, variances, times) + float((times * spread.log()).sum()) / 2
+
+    covariance = torch.diag(variances.repeat_interleave(rows))
+    back = torch.roll(torch.eye(rows).double(), 1, 0)  # y_t = x_{t-1}, circular
+    for k in range(drivers):
+        step = torch.linalg.inv(torch.eye(rows).double() - persistence[k] * back)
+        reads = [sum(loadings[i, k, d] * torch.matrix_power(back, d) for d in range(DELAYS)) for i in range(targets)]
+        of_driver = torch.cat(reads) @ step  # (target row, innovation)
+        covariance = covariance + of_driver @ of_driver.mT
+    values = residuals.flatten()
+    exact = -0.5 * (torch.linalg.slogdet(covariance)[1] + values @ torch.linalg.solve(covariance, values))
+    assert found == pytest.approx(float(exact), rel=1e-9)
+
+
+def test_predictions_are_those_of_the_kalman_filter(rng):
+    rows, targets = 200, 4
+    loadings, variances = loadings_of(targets, 1, rng), torch.tensor([0.5, 1.0, 2.0, 1.0]).double()
+    persistence = torch.tensor([0.7]).double()
+    residuals = torch.randn(targets, rows, generator=rng, dtype=torch.float64)
+    model = FactorModel(loadings, variances, persistence, torch.zeros(1, rows), residuals, torch.zeros(targets), 0.0)
+    move = torch.diag(torch.ones(DELAYS - 1).double(), -1)
+    move[0, 0] = persistence[0]
+    noise, read = torch.zeros(DELAYS, DELAYS).double(), loadings[:, 0]
+    noise[0, 0] = 1.0
+    state, doubt = torch.zeros(DELAYS).double(), 10 * torch.eye(DELAYS).double()
+    expected = torch.zeros(DELAYS, rows).double()
+    for row in range(rows):
+        state, doubt = move @ state, move @ doubt @ move.mT + noise
+        expected[:, row] = state
+        gain = doubt @ read.mT @ torch.linalg.inv(read @ doubt @ read.mT + torch.diag(variances))
+        state, doubt = state + gain @ (residuals[:, row] - read @ state), doubt - gain @ read @ doubt
+    torch.testing.assert_close(model.predicted()[:, 100:], expected[:, 100:], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_shared_driver_is_found_and_is_no_edge(seed):
+    """Without a driver in the model, the nodes that it reaches have edges between them."""
+    reached, edges = (1, 3, 4, 6), ((0, 2), (5, 7))
+    pairs = pairs_of(series_of(seed, edges=edges, reached=reached))
+    found = find_drivers(pairs, LAYOUT, candidates(8), FORM)
+    assert found is not None
+    assert found.weight == MOST_WEIGHT
+    assert found.reached.nonzero()[:, 0].tolist() == list(reached)
+    probs = {}
+    for driven in (True, False):
+        one = parent_evidence(pairs, LAYOUT, candidates(8), resamples=0, density=0.1, driven=driven)
+        matrix = torch.zeros(8, 8, dtype=torch.float64).scatter(1, one.candidates.sources, one.probs)
+        probs[driven] = {(int(j), int(i)) for i, j in (matrix >= 0.5).nonzero()}
+        assert any(note.startswith(DRIVEN[:13]) for note in one.notes) == driven
+    assert probs[True] == set(edges)
+    assert len(probs[False]) >= 6
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_edges_and_hubs_are_no_drivers(seed):
+    for options in ({"edges": ((0, 1), (1, 2), (3, 4), (0, 5))}, {"hub": True}, {}):
+        assert find_drivers(pairs_of(series_of(seed, **options)), LAYOUT, candidates(8), FORM) is None
+
+
+def test_large_values_and_weighted_rows_do_not_hide_a_driver():
+    rng, values = np.random.default_rng(3), series_of(3, reached=(0, 2, 5, 7))
+    values[rng.random(values.shape) < 0.005] += 15.0
+    pairs, weights = pairs_of(values), torch.ones(len(values) - 6, 8, dtype=torch.float64)
+    found = find_drivers(pairs, LAYOUT, candidates(8), FORM, weights)
+    assert found is not None
+    assert found.reached.nonzero()[:, 0].tolist() == [0, 2, 5, 7]
+
+
+def test_few_nodes_short_series_and_pairs_without_time_are_not_searched():
+    values = series_of(0, reached=(0, 1, 2, 3))
+    assert find_drivers(pairs_of(values[:, :3]), LAYOUT, candidates(3), FORM) is None
+    assert find_drivers(pairs_of(values[:150]), LAYOUT, candidates(8), FORM) is None
+    pairs = pairs_of(values)
+    flat = SeriesLayout(window=1, num_features=6)
+    assert find_drivers(pairs, flat, candidates(8), FORM) is None
+
+
+def test_some_pairs_have_the_columns_of_their_rows():
+    pairs = pairs_of(series_of(1, rows=300))
+    columns = torch.randn(len(pairs), 8, 4, generator=torch.Generator().manual_seed(0)).double()
+    drivers = Drivers(columns, 0.9, torch.ones(8, dtype=torch.bool), pairs.times, None)
+    all_of_them, layout = drivers.added_to(pairs, LAYOUT)
+    assert layout.known == LAYOUT.known + 4
+    some = torch.tensor([250, 3, 17])
+    few, _ = drivers.added_to(pairs[some], LAYOUT)
+    assert torch.equal(few.inputs, all_of_them.inputs[some])
+
+
+def test_outliers_are_cut_off_and_constant_columns_are_kept():
+    values = torch.randn(500, 3, generator=torch.Generator().manual_seed(1)).double()
+    values[7, 0], values[:, 2] = 50.0, 0.0
+    values[::10, 2] = 1.0
+    found = _without_outliers(values)
+    assert found[7, 0] == pytest.approx(float(values[:, 0].median() + 4 * 1.4826 * 0.67), rel=0.15)
+    assert torch.equal(found[:, 2], values[:, 2])
+    inside = values[:, 1].abs() < 3.5
+    assert torch.equal(found[inside, 1], values[inside, 1])
