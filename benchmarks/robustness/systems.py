@@ -320,6 +320,45 @@ def oscillators(seed: int, truth: str, kind: str, nodes: int = 8, rows: int = 1_
     return system(kind, values[BURN_IN:], weights)
 
 
+def returns(seed: int, truth: str, kind: str, nodes: int = 25, rows: int = 2_000) -> System:
+    """Daily returns: three unseen factors with one volatility reach every node, each after zero to two days.
+
+    Edges act on what the factors leave over, which has heavy tails and no memory of its own.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = random_weights(rng, nodes, 0.8 / (nodes - 1), *SIZES)
+    weights = stable(np.zeros_like(drawn), drawn * (truth != NONE), rng.uniform(0, 0.1, nodes))[1]
+    own = linear(weights, rng.standard_t(5, size=(BURN_IN + rows, nodes)) * 0.6**0.5)
+    factors = common_volatility(rng, rows + 2, 3)
+    total = own
+    for factor in factors.T:
+        late, loads = rng.integers(0, 3, nodes), rng.uniform(0.2, 1.0, nodes) * rng.choice([-1.0, 1.0])
+        total = total + loads * factor[2 + np.arange(rows)[:, None] - late]
+    return system(kind, total, weights)
+
+
+def storms(seed: int, truth: str, kind: str, nodes: int = 15, rows: int = 1_000) -> System:
+    """River gauges: a few unseen storms reach all of them, each after zero to three hours, and levels recede slowly."""
+    rng = np.random.default_rng(seed)
+    drawn = np.abs(random_weights(rng, nodes, 0.8 / (nodes - 1), *SIZES))
+    weights = stable(np.zeros_like(drawn), drawn * (truth != NONE), rng.uniform(0.6, 0.9, nodes))[1]
+    rain = rng.gamma(0.5, 2.0, BURN_IN + rows + 3) * (gaussian_filter1d(rng.normal(size=BURN_IN + rows + 3), 4) > 0.25)
+    late, loads = rng.integers(0, 4, nodes), rng.uniform(0.5, 1.5, nodes)
+    noise = 0.3 * rng.normal(size=(BURN_IN + rows, nodes))
+    return system(kind, linear(weights, noise + loads * rain[3 + np.arange(BURN_IN + rows)[:, None] - late]), weights)
+
+
+def monitoring(seed: int, truth: str, kind: str, nodes: int = 10, rows: int = 1_500) -> System:
+    """Loads of computers: each is idle, an exact constant, in long stretches, and has bursts; values are rounded."""
+    rng = np.random.default_rng(seed)
+    weights = stable(
+        np.zeros((nodes, nodes)), np.abs(_between(weights_of(rng, nodes, truth != NONE))), np.full(nodes, 0.3)
+    )[1]
+    busy = gaussian_filter1d(rng.normal(size=(BURN_IN + rows, nodes)), 15, axis=0) > rng.uniform(-0.05, 0.1, nodes)
+    noise = busy * rng.gamma(1.0, 1.0, size=busy.shape) * (1 + 8 * (rng.random(busy.shape) < 0.02))
+    return system(kind, linear(weights, noise).round(1), weights)
+
+
 def hub(seed: int, truth: str, kind: str, nodes: int = 12, rows: int = 1_000) -> System:
     """One node sends to ten of the eleven others."""
     rng = np.random.default_rng(seed)
@@ -368,6 +407,9 @@ def _kinds() -> tuple[dict[str, Callable[..., System]], tuple[str, ...]]:
         "aggregated": aggregated,
         "changing_weights": changing_weights,
         "oscillators": oscillators,
+        "returns": returns,
+        "storms": storms,
+        "monitoring": monitoring,
     }
     compass: dict[str, Callable[..., System]] = {name: partial(from_compass, name=name) for name in COMPASS}
     return backgrounds | others | compass, tuple(backgrounds)
