@@ -43,6 +43,7 @@ MOST_DRIVERS = 3
 FEWEST_NODES, FEWEST_ROWS = 4, 200  # of a table, and of each of its series
 MOST_NUMBERS = 2**25  # of the columns of all targets; larger tables are not searched
 ITERATIONS, ROUNDS = 50, 4
+MOST_TRIED = 30  # edges among reached nodes that are dropped one by one
 ENOUGH = 0.3  # nats of an iteration
 SURE, REACHED = 12.0, 2  # gain in nats of a target of eight, and how many must have it, before parents are found anew
 WORTH, MORE = 0.01, 0.06  # nats per row that a first and a further driver must gain: misfits look like weak drivers
@@ -202,14 +203,15 @@ class DriverSearch:
     def _best(self, count: int, found: Parents) -> tuple[FactorModel, Parents] | None:
         """Return the best model with some drivers, and its parents; None if ``found`` parents leave nothing over."""
         best: tuple[FactorModel, Parents] | None = None
-        for start in (found, self._strong(found), torch.zeros_like(found))[: 3 if count == 1 else 1]:
+        starts = [found]
+        if count == 1:
+            apart = found & ~self._in_triangles(found)
+            starts += [apart] * bool((apart != found).any()) + [self._strong(found), torch.zeros_like(found)]
+        for number, start in enumerate(starts):
             parents, seen, signals = start, list[Parents](), None
             for _ in range(ROUNDS):
                 model = self._fitted(parents, count, signals)
                 signals = model.signals
-                sure = SURE + 3 * math.log(max(1.0, len(model.gains) / 8))
-                if best is None and int((model.gains > sure).sum()) < REACHED:
-                    return None
                 if best is None or model.score > best[0].score:
                     best = model, parents
                 seen.append(parents)
@@ -221,7 +223,46 @@ class DriverSearch:
                 parents = greedy_parents(replace(self.columns, own=beside), self.candidates, 1)[1]
                 if any(torch.equal(parents, earlier) for earlier in seen):
                     break
-        return best
+        return best and self._without_imitations(*best)
+
+    def _in_triangles(self, parents: Parents) -> Parents:
+        """Return the edges between nodes with a common neighbour: edges between nodes that a driver reaches."""
+        nodes = self.columns.targets.shape[1]
+        linked = torch.zeros(nodes, nodes, dtype=torch.bool)
+        target = self.candidates.targets[:, None].expand_as(parents)
+        linked[target[parents], self.candidates.sources[parents]] = True
+        linked |= linked.mT.clone()
+        common = (linked.float() @ linked.float() > 0) & linked
+        return common[target, self.candidates.sources]
+
+    def _without_imitations(self, model: FactorModel, parents: Parents) -> tuple[FactorModel, Parents]:
+        """Drop edges among the nodes that a driver reaches while the score increases.
+
+        A driver that is fitted beside such edges explains what they leave over, so that the search above keeps both.
+        All edges into a target, all from a source, and single edges are dropped.
+        """
+        reached = torch.zeros(self.columns.targets.shape[1], dtype=torch.bool)
+        reached[self.candidates.targets] = model.gains > self._price
+        sources = self.candidates.sources
+        doubtful = parents & reached[self.candidates.targets][:, None] & reached[sources]
+        if not 0 < int(doubtful.sum()) <= MOST_TRIED:
+            return model, parents
+        each = [
+            torch.zeros_like(parents).index_put_((row, place), torch.tensor(True))
+            for row, place in zip(*doubtful.nonzero(as_tuple=True))
+        ]
+        into = [
+            doubtful & (torch.arange(len(doubtful)) == row)[:, None] for row in doubtful.sum(1).gt(1).nonzero()[:, 0]
+        ]
+        out_of = [doubtful & (sources == node) for node in torch.unique(sources[doubtful])]
+        for some in [doubtful, *into, *out_of, *each, *each]:
+            fewer = parents & ~some
+            if torch.equal(fewer, parents):
+                continue
+            trial = self._fitted(fewer, len(model.signals), model.signals)
+            if trial.score > model.score:
+                model, parents = trial, fewer
+        return model, parents
 
     def _strong(self, parents: Parents) -> Parents:
         """Return the parents without which a target would lose much."""
@@ -255,6 +296,16 @@ class DriverSearch:
         paid = (self.allowed.sum(2) * parents).sum(1) / 2 * self.rows.log() + EDGE_PRIOR * parents.sum(1)
         return float((-self.rows / 2 * variances.log() - paid).sum())
 
+    @staticmethod
+    def _aligned(signals: Signals, residuals: Rows) -> Signals:
+        """Shift each signal such that the delays of the model cover what it explains of all residuals."""
+        rows, far = residuals.shape[1], DELAYS - 1
+        spectrum = torch.fft.rfft(signals, n=2 * rows)[:, None].conj() * torch.fft.rfft(residuals, n=2 * rows)
+        products = torch.fft.irfft(spectrum, n=2 * rows)  # (driver, target, delay), negative delays at the end
+        sizes = torch.cat([products[..., -far:], products[..., : DELAYS + far]], 2).square().sum(1)
+        first = sizes.unfold(1, DELAYS, 1).sum(2).argmax(1) - far  # the earliest delay of the best window
+        return torch.stack([torch.roll(one, int(shift)) for one, shift in zip(signals, first, strict=True)])
+
     def _fitted(self, parents: Parents, count: int, signals: Signals | None = None) -> FactorModel:
         """Fit the factor model by expectation and maximisation, given the parents; ``signals`` are a start."""
         basis, values, alone = self._regressions(parents)
@@ -263,7 +314,7 @@ class DriverSearch:
         if signals is None:
             lagged = _delayed(residuals / alone.sqrt()[:, None])
             leading = torch.linalg.eigh(lagged @ lagged.mT)[1][:, -count:]
-            signals = leading.mT @ lagged
+            signals = self._aligned(leading.mT @ lagged, residuals / alone.sqrt()[:, None])
             signals = signals / signals.square().mean(1, keepdim=True).sqrt().clamp_min(TINY)
         doubt = torch.zeros(count * DELAYS, count * DELAYS, dtype=DOUBLE)
         persistence = torch.full((count,), 0.3, dtype=DOUBLE)
