@@ -117,17 +117,18 @@ def some(found: Row, chosen: Sequence[bool]) -> Row:
 def stated_and_realised(found: list[Row]) -> tuple[float, float, float] | None:
     """Return stated and realised number of false edges in the lists of summaries, and the error of their difference.
 
-    The error is that of a sum over data sets. None without a probability.
+    The error is that of a sum over data sets; at least that of as many independent edges as stated, because the spread
+    says nothing where no edge is false. None without a probability.
 
     >>> stated_and_realised([{"expected_false": [0.5, 0.5], "false": [1, 1]}])
-    (1.0, 2.0, 0.0)
+    (1.0, 2.0, 1.0)
     """
     pairs = [pair for row in found for pair in zip(row.get("expected_false", []), row.get("false", []), strict=True)]
     if not pairs:
         return None
     stated, realised = np.array(pairs, dtype=float).T
     error = (realised - stated).std(ddof=1) * len(pairs) ** 0.5 if len(pairs) > 1 else 0.0
-    return float(stated.sum()), float(realised.sum()), float(error)
+    return float(stated.sum()), float(realised.sum()), float(max(error, stated.sum() ** 0.5))
 
 
 def summaries(rows: list[Row]) -> dict[str, dict[str, Row]]:
