@@ -16,6 +16,7 @@ from benchmarks.existence.stability import Recalibration, stability_selection
 from benchmarks.existence.systems import System
 
 from tacit.errors import InputError
+from tacit.pipeline.evidence import RegressionEvidence
 
 RESULTS = Path(__file__).parents[1] / "results" / "existence"
 RECALIBRATION = RESULTS / "recalibration.json"
@@ -42,6 +43,17 @@ def method(name: str) -> Method:
 
 def evidence(system: System) -> Scores:
     """Return ``exists`` of every edge as the plan of a fit with defaults has it."""
+    return existing(planned(system))
+
+
+def existing(found: RegressionEvidence) -> Scores:
+    """Return ``exists`` of every edge of some evidence, 0 where there is none."""
+    exists = found.shaped(found.evidence.exists, over_table=False)
+    return np.nan_to_num(np.asarray(exists, dtype=float))
+
+
+def planned(system: System) -> RegressionEvidence:
+    """Return the evidence of the plan of a fit with defaults."""
     from tacit.config import FitConfig, PredictorOptions
     from tacit.data import Series
     from tacit.pipeline.plan import Plan
@@ -53,8 +65,7 @@ def evidence(system: System) -> Scores:
     config = FitConfig(predictor=PredictorOptions(kind="filter"))  # the evidence is the same for every kind
     plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
     assert plan.evidence is not None
-    exists = plan.evidence.shaped(plan.evidence.evidence.exists, over_table=False)
-    return np.nan_to_num(np.asarray(exists, dtype=float))
+    return plan.evidence
 
 
 def is_probability(name: str) -> bool:

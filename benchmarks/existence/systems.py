@@ -30,7 +30,7 @@ class System:
     """One data set and its graph: several series of one law, or pairs (inputs and targets) where order means nothing.
 
     ``theta`` is how often an edge acts: 1 for every edge of a fixed graph, 0 without an edge. ``times`` are the dates
-    of the rows of one series, where it has dates.
+    of the rows of one series, where it has dates. ``reached`` is the number of nodes that an unseen series reaches.
     """
 
     kind: str
@@ -41,6 +41,7 @@ class System:
     targets: Values | None = None
     nodes: tuple[str, ...] = field(default=())
     times: Shaped[np.ndarray, " time"] | None = None
+    reached: int = 0
 
     @property
     def num_nodes(self) -> int:

@@ -24,12 +24,15 @@ Matrix = Float[np.ndarray, "node node"]
 class Answer:
     """A number for every edge, rows receive, higher is surer; ``chosen`` is the observation model that was chosen.
 
-    ``listed`` is given where the numbers are not probabilities.
+    ``listed`` is given where the numbers are not probabilities. ``causes`` are the names of findings, and ``driver`` is
+    whether a shared driver is one of them; None if the method does not look for one.
     """
 
     scores: Matrix
     chosen: str = ""
     listed: Graph | None = None
+    driver: bool | None = None
+    causes: tuple[str, ...] = ()
 
 
 Method = Callable[[Observed], Answer]

@@ -1,12 +1,14 @@
 """The answers of a method, a line for each data set in ``runs/robustness``, and the summaries that the page has.
 
-A line has the kind, the truth and the seed; AUROC and average precision (None without edges); the numbers of listed,
-false and expected false edges; the pairs that may exist, for calibration; and the seconds of processor time. A data set
-on which the method raises has the message as ``failed`` instead.
+A line has the kind, the truth and the seed; AUROC and average precision (None without edges); the numbers of edges, of
+listed, false and expected false ones; the pairs that may exist, for calibration; how many nodes an unseen series
+reaches, whether the answer names a shared driver, and the names of what was found; and the seconds of processor time. A
+data set on which the method raises has the message as ``failed`` instead.
 """
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ from benchmarks.robustness.systems import KINDS, truths
 
 RAW = Path("runs") / "robustness"
 RESULTS = Path(__file__).parents[1] / "results" / "robustness"
-LISTS = ("auroc", "aupr", "listed", "false", "expected_false", "seconds")
+LISTS = ("auroc", "aupr", "edges", "listed", "false", "expected_false", "reached", "driver", "causes", "seconds")
+PRINTED = ("auroc", "aupr", "listed", "false", "expected_false", "driver", "seconds")
 Row = dict[str, Any]
 
 
@@ -40,7 +43,9 @@ def scored(method: Method, system: System, truth: str, seed: int) -> Row:
 def figures(answer: Answer, system: System) -> Row:
     """Return the scores of one answer."""
     scores, edges = off_diagonal(answer.scores), off_diagonal(system.truth)
-    found: Row = {**ranking(scores, edges), "edges": int(edges.sum())}
+    found: Row = {**ranking(scores, edges), "edges": int(edges.sum()), "reached": system.reached}
+    if answer.driver is not None:
+        found |= {"driver": answer.driver, "causes": list(answer.causes)}
     if answer.listed is None:  # probabilities
         chosen, may = listed(scores), scores >= MAY_EXIST
         found["expected_false"] = float((1 - scores[chosen]).sum())
@@ -77,7 +82,53 @@ def summary(rows: list[Row]) -> Row:
         edges = np.concatenate([np.isin(np.arange(len(row["may_exist"])), row["may_exist_true"]) for row in done])
         error = calibration_error(exists, edges)
         found |= {"may_exist": len(exists), "calibration_error": None if error is None else round(float(error), 4)}
+        found["by_percent"] = [
+            [percent, int((mine := (100 * exists).round() == percent).sum()), int(edges[mine].sum())]
+            for percent in sorted({round(100 * one) for one in exists.tolist()})
+        ]
     return found
+
+
+def pooled_calibration(found: list[Row]) -> float | None:
+    """Return the calibration error of the pairs of several summaries, whose ``exists`` is rounded to percent.
+
+    Pairs with one ``exists`` count as true by their share of true ones, so that their order does not matter.
+
+    >>> pooled_calibration([{"by_percent": [[80, 2, 1]]}, {"by_percent": [[80, 3, 3]]}])
+    0.0
+    """
+    counts = np.array([one for row in found for one in row.get("by_percent", [])], dtype=int).reshape(-1, 3)
+    pairs, true = (np.bincount(counts[:, 0], weights=counts[:, place], minlength=101) for place in (1, 2))
+    times = pairs.astype(int)
+    error = calibration_error(np.arange(101).repeat(times) / 100, (true / np.maximum(pairs, 1)).repeat(times))
+    return None if error is None else round(float(error), 4)
+
+
+def some(found: Row, chosen: Sequence[bool]) -> Row:
+    """Return the lists of a summary for some of its data sets.
+
+    >>> some({"seeds": [1, 2], "listed": [3, 4], "failed": []}, [False, True])
+    {'seeds': [2], 'listed': [4]}
+    """
+    keys = [key for key in ("seeds", *LISTS) if key in found]
+    return {key: [one for one, kept in zip(found[key], chosen, strict=True) if kept] for key in keys}
+
+
+def stated_and_realised(found: list[Row]) -> tuple[float, float, float] | None:
+    """Return stated and realised number of false edges in the lists of summaries, and the error of their difference.
+
+    The error is that of a sum over data sets; at least that of as many independent edges as stated, because the spread
+    says nothing where no edge is false. None without a probability.
+
+    >>> stated_and_realised([{"expected_false": [0.5, 0.5], "false": [1, 1]}])
+    (1.0, 2.0, 1.0)
+    """
+    pairs = [pair for row in found for pair in zip(row.get("expected_false", []), row.get("false", []), strict=True)]
+    if not pairs:
+        return None
+    stated, realised = np.array(pairs, dtype=float).T
+    error = (realised - stated).std(ddof=1) * len(pairs) ** 0.5 if len(pairs) > 1 else 0.0
+    return float(stated.sum()), float(realised.sum()), float(max(error, stated.sum() ** 0.5))
 
 
 def summaries(rows: list[Row]) -> dict[str, dict[str, Row]]:
@@ -117,7 +168,7 @@ def line(kind: str, truth: str, name: str, found: Row) -> str:
     cells = [f"{kind:20} {truth:6} {name:18} {len(found['seeds']):2} sets"]
     if found.get("listed"):
         cells.append(f"any {any_listed(found):.0%}")
-    for key in LISTS:
+    for key in PRINTED:
         values = [value for value in found.get(key, []) if value is not None]
         cells += [f"{key} {np.mean(values):.{3 if key.startswith('au') else 2}f}"] if values else []
     if found.get("calibration_error") is not None:
@@ -130,5 +181,5 @@ def any_listed(found: Row) -> float:
     return float(np.mean(np.array(found["listed"]) > 0))
 
 
-def _short(value: float | None) -> float | None:
-    return value if value is None or isinstance(value, int) else round(value, 4)
+def _short(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value

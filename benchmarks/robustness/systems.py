@@ -46,10 +46,10 @@ def linear(weights: Weights, noise: Values) -> Values:
     return simulated(np.zeros_like(weights), weights, noise)
 
 
-def system(kind: str, values: Values, weights: Weights, times: Times | None = None) -> System:
-    """Return one series with the graph of its weights."""
+def system(kind: str, values: Values, weights: Weights, times: Times | None = None, reached: int = 0) -> System:
+    """Return one series with the graph of its weights; an unseen series reaches some of its nodes."""
     truth = (weights != 0) & ~np.eye(len(weights), dtype=bool)
-    return System(kind, (np.ascontiguousarray(values),), truth, truth.astype(float), times=times)
+    return System(kind, (np.ascontiguousarray(values),), truth, truth.astype(float), times=times, reached=reached)
 
 
 def dates(rows: int, step: str) -> Times:
@@ -181,8 +181,11 @@ def common_volatility(rng: np.random.Generator, rows: int, nodes: int) -> Values
     return rng.normal(size=(rows, nodes)) * np.exp(log_size)[:, None]
 
 
-def hidden_driver(rng: np.random.Generator, rows: int, nodes: int, lagged: bool) -> Values:
+def hidden_driver(seed: int, truth: str, kind: str, lagged: bool, nodes: int = 8, rows: int = 1_000) -> System:
     """An unseen series reaches three to five nodes: white and at once, or persistent and after zero to three steps."""
+    rng = np.random.default_rng(seed)
+    weights = weights_of(rng, nodes, truth != NONE)
+    rows += BURN_IN
     driver = rng.normal(size=rows + 3)
     if lagged:
         for now in range(1, len(driver)):
@@ -191,7 +194,8 @@ def hidden_driver(rng: np.random.Generator, rows: int, nodes: int, lagged: bool)
     late = rng.integers(0, 4, nodes) if lagged else np.zeros(nodes, dtype=int)
     reached = rng.permutation(nodes) < rng.integers(3, 6)
     loads = reached * rng.uniform(0.5, 1.0, nodes) * rng.choice([-1.0, 1.0], nodes)
-    return rng.normal(size=(rows, nodes)) + loads * driver[3 + np.arange(rows)[:, None] - late]
+    noise = rng.normal(size=(rows, nodes)) + loads * driver[3 + np.arange(rows)[:, None] - late]
+    return system(kind, linear(weights, noise), weights, reached=int(reached.sum()))
 
 
 def changed(seed: int, truth: str, kind: str, change: Change, nodes: int = 8, rows: int = 1_000) -> System:
@@ -334,7 +338,7 @@ def returns(seed: int, truth: str, kind: str, nodes: int = 25, rows: int = 2_000
     for factor in factors.T:
         late, loads = rng.integers(0, 3, nodes), rng.uniform(0.2, 1.0, nodes) * rng.choice([-1.0, 1.0])
         total = total + loads * factor[2 + np.arange(rows)[:, None] - late]
-    return system(kind, total, weights)
+    return system(kind, total, weights, reached=nodes)
 
 
 def storms(seed: int, truth: str, kind: str, nodes: int = 15, rows: int = 1_000) -> System:
@@ -345,7 +349,8 @@ def storms(seed: int, truth: str, kind: str, nodes: int = 15, rows: int = 1_000)
     rain = rng.gamma(0.5, 2.0, BURN_IN + rows + 3) * (gaussian_filter1d(rng.normal(size=BURN_IN + rows + 3), 4) > 0.25)
     late, loads = rng.integers(0, 4, nodes), rng.uniform(0.5, 1.5, nodes)
     noise = 0.3 * rng.normal(size=(BURN_IN + rows, nodes))
-    return system(kind, linear(weights, noise + loads * rain[3 + np.arange(BURN_IN + rows)[:, None] - late]), weights)
+    values = linear(weights, noise + loads * rain[3 + np.arange(BURN_IN + rows)[:, None] - late])
+    return system(kind, values, weights, reached=nodes)
 
 
 def monitoring(seed: int, truth: str, kind: str, nodes: int = 10, rows: int = 1_500) -> System:
@@ -395,8 +400,8 @@ def _kinds() -> tuple[dict[str, Callable[..., System]], tuple[str, ...]]:
         "random_walk": random_walks,
         "volatility": partial(with_noise, noise=garch),
         "common_volatility": partial(with_noise, noise=common_volatility),
-        "hidden_now": partial(with_noise, noise=partial(hidden_driver, lagged=False)),
-        "hidden_lagged": partial(with_noise, noise=partial(hidden_driver, lagged=True)),
+        "hidden_now": partial(hidden_driver, lagged=False),
+        "hidden_lagged": partial(hidden_driver, lagged=True),
         "measurement_noise": partial(changed, change=measured),
         "missing_blocks": partial(changed, change=missing_blocks),
         "quantised": partial(changed, change=quantised),
@@ -422,6 +427,7 @@ def from_compass(seed: int, _truth: str, kind: str, name: str) -> System:
 
 
 KINDS, BACKGROUNDS = _kinds()
+HIDDEN = ("hidden_now", "hidden_lagged", "returns", "storms")  # an unseen series reaches several nodes
 
 
 def truths(kind: str) -> tuple[str, ...]:

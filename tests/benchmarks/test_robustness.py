@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+from benchmarks.existence.scores import calibration_error
 from benchmarks.observation.methods import Answer
 from benchmarks.robustness import __main__ as study
 from benchmarks.robustness import page, records
@@ -28,7 +29,7 @@ def test_a_seed_gives_one_system_of_each_truth(kind):
         values, again = system.series[0], make(kind, 3, truth).series[0]
         assert np.array_equal(values, again, equal_nan=True)
         assert 5 <= values.shape[1] <= 40
-        assert 600 <= len(values) <= 1_500
+        assert 600 <= len(values) <= 2_000
         assert np.isfinite(values).all() or kind == "missing_blocks"
         assert (np.nanstd(values, 0) > 0).all()
         assert system.times is None or len(system.times) == len(values)
@@ -113,7 +114,8 @@ def _installed(name):
 
 def test_the_page_has_the_figures_of_the_records(tmp_path):
     edges = {"kind": "trend", "truth": EDGES, "edges": 9, "seconds": 1.0}
-    probabilities = {"listed": 10, "may_exist": [0.9], "may_exist_true": [0]}
+    probabilities = {"listed": 10, "expected_false": 0.5, "may_exist": [0.9], "may_exist_true": [0]}
+    probabilities |= {"reached": 0, "driver": True, "causes": ["driver", "noise"]}
     none = {"kind": "trend", "truth": NONE, "edges": 0, "auroc": None, "aupr": None, "seconds": 3.0, **probabilities}
     lines = {
         "tacit": [
@@ -133,3 +135,30 @@ def test_the_page_has_the_figures_of_the_records(tmp_path):
     assert f"| trend | tacit | {cells} |" in text
     assert "| trend | AUROC | 0.800 | ridge | 0.875 | -0.075 ± 0.025 |" in text
     assert "| trend | average precision" not in text
+    assert "| trend | tacit | 1.0 | 3 | +2.0 ± 1.0 | 1.0 | 3 | +2.0 ± 3.0 |" in text
+    assert "| trend | - | 2 / 2 | 100% | 100% | noise 100% |" in text
+
+
+def test_stated_false_edges_are_compared_as_a_ratio_where_there_are_many():
+    stated, false = [10.0, 11.0], [20, 22]
+    assert page._compared(records.stated_and_realised([{"expected_false": stated, "false": false}]))[2] == "2.00 times"
+    assert records.stated_and_realised([{"listed": [3]}]) is None
+
+
+def test_pooled_calibration_is_that_of_all_pairs():
+    rng = np.random.default_rng(3)
+    rows = []
+    for size in (40, 300):
+        exists = rng.integers(10, 100, size) / 100
+        edges = rng.random(size) < exists**2
+        rows.append({"seed": 1, "may_exist": exists.tolist(), "may_exist_true": np.flatnonzero(edges).tolist()})
+    together = records.pooled_calibration([records.summary([row]) for row in rows])
+    exists = np.concatenate([row["may_exist"] for row in rows])
+    edges = np.concatenate([np.isin(np.arange(len(row["may_exist"])), row["may_exist_true"]) for row in rows])
+    assert together == pytest.approx(calibration_error(exists, edges), abs=0.02)  # ties at the bounds of bins
+
+
+def test_hidden_series_reach_three_to_five_nodes():
+    assert {make("hidden_lagged", seed, NONE).reached for seed in range(30)} == {3, 4, 5}
+    assert make("returns", 1, NONE).reached == 25
+    assert make("plain_var", 1, NONE).reached == 0

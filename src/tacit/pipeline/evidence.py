@@ -240,7 +240,7 @@ def find_evidence(
     exists = _with_rules(exists, rules, over_table=over_table)
     effect = effect.masked_fill(exists.isnan(), torch.nan)
     effect = _filled(effect, rules, rules.open_edges()[3], torch.nan, over_table=over_table)
-    notes = (*found.notes, *_constant_targets(pairs, dataset.nodes))
+    notes = (*found.notes.values(), *_constant_targets(pairs, dataset.nodes))
     groups = placed(found.groups, found.screened, rules, over_table=over_table)
     either = placed(found.either, found.candidates, rules, over_table=over_table).masked_fill(groups == 0, torch.nan)
     copies = (groups, either.float()) if groups.any() else (None, None)

@@ -16,6 +16,7 @@ from tacit.assessment.evidence import (
     parent_evidence,
 )
 from tacit.assessment.evidence.copies import first_members, near_copies, similarities
+from tacit.assessment.evidence.diagnostics import COPIED_NODES
 from tacit.graph import EdgeRules
 
 LAST = ColumnForm()
@@ -109,7 +110,7 @@ def test_exact_copies_have_equal_shares_among_many_candidates(monkeypatch):
 
 def test_copies_are_named_and_no_effect_within_the_step_is_suggested():
     found = evidence(with_copy(0.0), names=("inlet", "pump", "tank", "outlet", "copy"), correlated=SUGGESTION)
-    said = " ".join(found.notes)
+    said = " ".join(found.notes.values())
     assert "inlet or copy -> tank (the model uses inlet)" in said
     assert "Copies: inlet and copy" in said
     assert "--simultaneous" not in said
@@ -132,7 +133,7 @@ def test_correlated_sources_are_not_copies():
     series[:, COPY] = 0.9 * series[:, INLET] + np.sqrt(1 - 0.9**2) * series[:, INLET].std() * noise
     found = evidence(series)
     assert not found.groups.any()
-    assert "Copies" not in " ".join(found.notes)
+    assert COPIED_NODES not in found.notes
     assert float(matrix(found.probs, found)[TANK, INLET]) > 0.95
 
 

@@ -9,7 +9,15 @@ import torch
 from parent_sets import left_over, one_step
 from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
 from tacit.assessment.evidence.columns import build_columns
-from tacit.assessment.evidence.diagnostics import UNSTABLE, notes, residuals, smallest_effect
+from tacit.assessment.evidence.diagnostics import (
+    CORRELATED,
+    FEW_ROWS,
+    NOISE,
+    RESAMPLES_DIFFER,
+    notes,
+    residuals,
+    smallest_effect,
+)
 from tacit.graph import EdgeRules
 
 CANDIDATES = Candidates.from_rules(EdgeRules(("a", "b", "c")))
@@ -31,12 +39,13 @@ def noise():
 
 
 def test_nothing_is_said_of_good_data(noise):
-    assert said(noise) == ()
+    assert said(noise) == {}
 
 
 def test_few_rows_are_named(noise):
-    (sentence,) = said(noise[:25])
-    assert sentence.startswith("Few observations: with 22 degrees of freedom and 2 candidates per node")
+    found = said(noise[:25])
+    assert list(found) == [FEW_ROWS]
+    assert found[FEW_ROWS].startswith("Few observations: with 22 degrees of freedom and 2 candidates per node")
 
 
 def test_the_smallest_effect_balances_prior_and_evidence():
@@ -46,16 +55,17 @@ def test_the_smallest_effect_balances_prior_and_evidence():
 
 def test_noisy_values_and_resamples_that_disagree(noise):
     form = ColumnForm(lags=4, mean=True)
-    noisy, unstable = said(noise, form, agreement=0.4, believed=~NOBODY)
-    assert noisy.startswith("Noisy values: the mean of the last 4 values")
-    assert unstable == UNSTABLE
-    assert said(noise, form, agreement=0.4) == (noisy,)  # without any edge there is nothing to agree on
+    found = said(noise, form, agreement=0.4, believed=~NOBODY)
+    assert list(found) == [NOISE, RESAMPLES_DIFFER]
+    assert found[NOISE].startswith("Noisy values: the mean of the last 4 values")
+    assert list(said(noise, form, agreement=0.4)) == [NOISE]  # without any edge there is nothing to agree on
 
 
 def test_common_drivers_are_named(noise):
     noise[:, 1] += noise[:, 0]
-    (sentence,) = said(noise)
-    assert "for one pair of nodes: a and b (0.7" in sentence
+    found = said(noise)
+    assert list(found) == [CORRELATED]
+    assert "for one pair of nodes: a and b (0.7" in found[CORRELATED]
 
 
 def test_residuals_are_those_of_least_squares(noise):
@@ -72,4 +82,4 @@ def test_residuals_are_those_of_least_squares(noise):
 def test_evidence_carries_the_sentences(noise):
     pairs, layout = one_step(noise[:25])
     found = parent_evidence(pairs, layout, CANDIDATES, resamples=0)
-    assert any(sentence.startswith("Few observations") for sentence in found.notes)
+    assert FEW_ROWS in found.notes

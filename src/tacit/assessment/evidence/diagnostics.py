@@ -19,6 +19,10 @@ DISAGREE = 0.5
 NAMED, MOST_DRIVEN = 3, 8
 FALSE_ALARM = 0.01
 MOST_NODES = 2000  # correlations of more are not computed
+# names of findings
+DRIVER, FEW_ROWS, NOISE, RESAMPLES_DIFFER = "driver", "few rows", "noise", "resamples differ"
+COPIED_NODES, COPIED_SOURCES, CORRELATED = "copied nodes", "copied sources", "correlated within a step"
+
 NOISY = (
     "Noisy values: the mean of the last {lags} values explains more than the last one. Indirect paths can then look "
     "direct."
@@ -84,8 +88,8 @@ def notes(
     copied: Bool[Tensor, "node node"] | None = None,
     groups: Groups | None = None,
     driven: Bool[Tensor, " target"] | None = None,
-) -> tuple[str, ...]:
-    """Return the sentences that apply.
+) -> dict[str, str]:
+    """Return the sentences that apply, by the names of the findings.
 
     ``correlated``  the remark on residuals that are correlated within a step; None if the model has effects within a
                     step
@@ -93,36 +97,39 @@ def notes(
     ``copied``      the nodes that are copies of each other; ``groups``  groups of copied sources of each target
     ``driven``      the targets that a shared driver reaches, if there is one
     """
-    said = []
+    said: dict[str, str] = {}
     if driven is not None:
         reached = [names[node] for node in candidates.targets[driven].tolist()]
         more = f" and {len(reached) - MOST_DRIVEN} more nodes" if len(reached) > MOST_DRIVEN else ""
-        said.append(DRIVEN.format(nodes=", ".join(reached[:MOST_DRIVEN]) + more))
-        said[0] += f" {WITHIN}" if correlated == SUGGESTION else ""
+        said[DRIVER] = DRIVEN.format(nodes=", ".join(reached[:MOST_DRIVEN]) + more)
+        said[DRIVER] += f" {WITHIN}" if correlated == SUGGESTION else ""
     known = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon
     rows = max(0.0, known - int(columns.num_always[candidates.targets].max()))
     size = 3 if columns.products else columns.group_size  # a first parent: its value, square, product with the target
     least = smallest_effect(rows, size, density)
     if least > WEAK:
-        said.append(
+        said[FEW_ROWS] = (
             f"Few observations: with {rows:.0f} degrees of freedom and {candidates.width} candidates per node, only "
             f"edges that explain more than {least:.0%} of the remaining variance of a node can be detected."
         )
     if form.mean:
-        said.append(NOISY.format(lags=form.lags))
+        said[NOISE] = NOISY.format(lags=form.lags)
     if agreement < DISAGREE and bool(believed.any()):
-        said.append(UNSTABLE)
+        said[RESAMPLES_DIFFER] = UNSTABLE
     if left is None:
-        return tuple(said)
+        return said
     copied = columns.targets.new_zeros(2 * columns.targets.shape[1:2], dtype=torch.bool) if copied is None else copied
-    said += _copies(copied, names) + ([] if groups is None else _groups(candidates, groups, names))
+    if copied.any():
+        said[COPIED_NODES] = _copies(copied, names)
+    if groups is not None and groups.any():
+        said[COPIED_SOURCES] = _groups(candidates, groups, names)
     if correlated is not None and driven is None:
         remark = CAUTION if copied.any() else correlated  # effects within a step are refused for copies
-        said += _common_drivers(left, columns, names, remark, copied)
-    return tuple(said)
+        said |= _common_drivers(left, columns, names, remark, copied)
+    return said
 
 
-def _groups(candidates: Candidates, groups: Groups, names: tuple[str, ...]) -> list[str]:
+def _groups(candidates: Candidates, groups: Groups, names: tuple[str, ...]) -> str:
     """Return a sentence that names groups of copied sources."""
     found = []
     for row in groups.any(1).nonzero()[:, 0].tolist():
@@ -131,20 +138,16 @@ def _groups(candidates: Candidates, groups: Groups, names: tuple[str, ...]) -> l
             if members:
                 joined = joined_names([names[node] for node in members])
                 found.append(f"{joined} -> {names[int(candidates.targets[row])]} (the model uses {names[members[0]]})")
-    if not found:
-        return []
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return [f"{GROUPED} {', '.join(found[:NAMED])}{more}."]
+    return f"{GROUPED} {', '.join(found[:NAMED])}{more}."
 
 
-def _copies(copied: Bool[Tensor, "node node"], names: tuple[str, ...]) -> list[str]:
+def _copies(copied: Bool[Tensor, "node node"], names: tuple[str, ...]) -> str:
     """Return a sentence that names the pairs of copies."""
     pairs = copied.triu(1).nonzero().tolist()
-    if not pairs:
-        return []
     named = ", ".join(f"{names[first]} and {names[second]}" for first, second in pairs[:NAMED])
     more = f" and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
-    return [COPIES.format(pairs=named + more)]
+    return COPIES.format(pairs=named + more)
 
 
 def _common_drivers(
@@ -153,7 +156,7 @@ def _common_drivers(
     names: tuple[str, ...],
     remark: str,
     copied: Bool[Tensor, "node node"],
-) -> tuple[str, ...]:
+) -> dict[str, str]:
     """Return a sentence that names the pairs of nodes whose residuals are correlated within a step, without copies."""
     nodes = left.shape[1]
     both = columns.observed.mT @ columns.observed
@@ -163,9 +166,9 @@ def _common_drivers(
     strong = (correlation.abs() >= STRONG_CORRELATION) & (correlation.abs() * both.sqrt() > bound)
     first, second = strong.triu(1).nonzero().unbind(1)
     if not len(first):
-        return ()
+        return {}
     sizes = correlation[first, second]
     order = sizes.abs().argsort(descending=True)[:NAMED].tolist()
     named = ", ".join(f"{names[first[k]]} and {names[second[k]]} ({sizes[k]:.2f})" for k in order)
     count = f"{len(first)} pairs of nodes" if len(first) > 1 else "one pair of nodes"
-    return (f"Residuals are correlated within a step for {count}: {named}. {remark}",)
+    return {CORRELATED: f"Residuals are correlated within a step for {count}: {named}. {remark}"}

@@ -64,6 +64,7 @@ class ParentEvidence:
     ``density``    the prior probability of an edge
     ``resamples``  number of resamples
     ``agreement``  $\\lambda$
+    ``notes``      sentences by the names of the findings, which are constants of ``diagnostics``
     ``drivers``    the shared drivers of the nodes, if there are likely any
     """
 
@@ -78,7 +79,7 @@ class ParentEvidence:
     form: ColumnForm
     resamples: int
     agreement: float
-    notes: tuple[str, ...]
+    notes: dict[str, str]
     drivers: Drivers | None = None
 
 
