@@ -10,7 +10,7 @@ from torch import Tensor
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, Columns
 from tacit.assessment.evidence.copies import Groups, joined_names
-from tacit.assessment.evidence.products import design
+from tacit.assessment.evidence.products import parent_columns
 from tacit.assessment.evidence.tableau import orthonormal
 
 WEAK = 0.2  # share of a target's variance: a note is added if effects of this size cannot be detected
@@ -51,10 +51,7 @@ def residuals(
     """Return the residuals of the first channel of each target on its selected parents."""
     left = []
     for row, target in enumerate(candidates.targets.tolist()):
-        chosen = candidates.sources[row][believed[row]]
-        parents = design(columns, target, chosen) if columns.products else columns.sources[:, chosen].flatten(1)
-        if candidates.ages is not None:
-            parents = parents[:, columns.within(candidates.ages[row][believed[row]]).flatten()]
+        parents, _ = parent_columns(columns, candidates, row, believed[row])
         always = candidates.always(columns, torch.tensor([row]))[0].mT
         seen = columns.observed[:, target]
         both = torch.cat([always, parents, columns.targets[:, target, :1]], 1)

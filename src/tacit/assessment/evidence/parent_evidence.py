@@ -37,6 +37,7 @@ from tacit.assessment.evidence.copies import (
 )
 from tacit.assessment.evidence.drivers import Drivers, find_drivers
 from tacit.assessment.evidence.forms import choose_form, simplest_form
+from tacit.assessment.evidence.misfit import SMALLEST, counting_probs, residual_squares
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.volatility import with_volatility
 from tacit.assessment.evidence.working_responses import with_responses
@@ -100,6 +101,7 @@ def parent_evidence(
     backgrounds: Backgrounds | None = None,
     grouped: bool = True,
     driven: bool = True,
+    smallest: float = SMALLEST,
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
@@ -115,6 +117,7 @@ def parent_evidence(
     if backgrounds is not None:
         most = backgrounds.most
         beside = [(backgrounds.weights(rank), *backgrounds.added_to(pairs, layout, rank)) for rank in range(most)]
+    undriven = beside[0][1:]
     _, pairs, layout = beside[0]
     none = torch.zeros_like(candidates.used)
     simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
@@ -175,6 +178,12 @@ def parent_evidence(
     agreement = _agreement(both)
     mean = _mixed(both, agreement)
 
+    # the smallest effect that counts
+    columns, before = regressions.columns, None
+    if drivers is not None:
+        before = residual_squares(replace(columns, own=build_columns(*undriven, form).own), screened)
+    counts = counting_probs(columns, screened, mean, before, smallest=smallest, horizon=horizon)
+
     # copies: edges between them cannot be tested, and their edges into another target are one group
     left = None
     if (grouped or correlated is not None) and len(probs) <= diagnostics.MOST_NODES:
@@ -197,7 +206,8 @@ def parent_evidence(
             [torch.where(first, a, one.masked_fill(in_group, 0.0)) for a, one in zip(of_any, both, strict=True)]
         )
         mean, either = _mixed(both, agreement), _mixed(of_any, agreement)
-    in_model = torch.where(groups > 0, first_members(groups) & (either >= BELIEVED), both[0] >= BELIEVED)
+    mean = torch.where(groups > 0, mean, mean * counts)
+    in_model = torch.where(groups > 0, first_members(groups) & (either >= BELIEVED), both[0] * counts >= BELIEVED)
     linear = once if observation is None else replace(regressions, columns=plain).on(every)
     effects = linear.effects(in_model)
     if groups.any():  # of a member without the others

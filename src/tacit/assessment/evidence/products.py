@@ -65,6 +65,24 @@ def design(columns: Columns, target: int, sources: Int[Tensor, " candidate"]) ->
     return torch.cat([values[:, sources], of_all[:, first] * of_all[:, second]], 1)
 
 
+def parent_columns(
+    columns: Columns, candidates: Candidates, row: int, chosen: Bool[Tensor, " candidate"]
+) -> tuple[Float[Tensor, "row column"], Bool[Tensor, "chosen column"]]:
+    """Return the columns of some parents of a target, with their products, and which of the parents each one needs."""
+    sources = candidates.sources[row][chosen]
+    own = torch.eye(len(sources), dtype=torch.bool)
+    if columns.products:
+        first, second = _pair_places(len(sources))
+        needs = torch.nn.functional.pad(own, (1, 0))  # the target itself is no parent
+        owners = torch.cat([own, needs[:, first] | needs[:, second]], 1)
+        return design(columns, int(candidates.targets[row]), sources), owners
+    found, owners = columns.sources[:, sources].flatten(1), own.repeat_interleave(columns.group_size, 1)
+    if candidates.ages is None:
+        return found, owners
+    allowed = columns.within(candidates.ages[row][chosen]).flatten()
+    return found[:, allowed], owners[:, allowed]
+
+
 def product_matrices(columns: Columns, candidates: Candidates, weights: Resamples) -> ResampledMatrices:
     """Return the cross products of each target; padding is a separate column that explains nothing."""
     first, second = _pair_places(candidates.width)
