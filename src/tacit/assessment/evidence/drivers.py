@@ -202,16 +202,19 @@ class DriverSearch:
 
     def _best(self, count: int, found: Parents) -> tuple[FactorModel, Parents] | None:
         """Return the best model with some drivers, and its parents; None if ``found`` parents leave nothing over."""
-        best: tuple[FactorModel, Parents] | None = None
-        starts = [found]
+        apart = found & ~self._in_triangles(found)
+        first = [found, apart] if count == 1 and not torch.equal(found, apart) else [found]
+        starts = [(start, self._fitted(start, count)) for start in first]
+        sure = SURE + 3 * math.log(max(1.0, len(found) / 8))
+        if all(int((model.gains > sure).sum()) < REACHED for _, model in starts):
+            return None
         if count == 1:
-            apart = found & ~self._in_triangles(found)
-            starts += [apart] * bool((apart != found).any()) + [self._strong(found), torch.zeros_like(found)]
-        for number, start in enumerate(starts):
-            parents, seen, signals = start, list[Parents](), None
-            for _ in range(ROUNDS):
-                model = self._fitted(parents, count, signals)
-                signals = model.signals
+            starts += [(start, self._fitted(start, count)) for start in (self._strong(found), torch.zeros_like(found))]
+        best: tuple[FactorModel, Parents] | None = None
+        for parents, model in starts:
+            seen = list[Parents]()
+            for number in range(ROUNDS):
+                model = self._fitted(parents, count, model.signals) if number else model
                 if best is None or model.score > best[0].score:
                     best = model, parents
                 seen.append(parents)
