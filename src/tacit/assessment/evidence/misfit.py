@@ -1,0 +1,88 @@
+r"""The smallest effect that counts: a price for regressions that are only nearly right.
+
+A regression with a slightly wrong form of a strong parent, or of a shared driver, leaves a little of its effect over.
+Other nodes that move with that parent pick it up, and with many rows this is significant. So an edge is not compared
+with no effect at all, but with what a wrong form may leave over. Let $V$ be the residual sum of squares of a target
+given its own past and background, $R$ the one given its likely parents and drivers too, and $\Delta_j$ its increase
+without source $j$. All others explain $E_j = V - R - \Delta_j$. The effect of $j$ counts if
+
+$$\Delta_j > \delta E_j, \qquad
+P(\text{counts}) = \Phi\Big(\frac{\sqrt{\Delta_j} - \sqrt{\delta E_j}}{\sqrt{R / n}}\Big),$$
+
+with $n$ rows and a normal distribution of the estimate $\sqrt{\Delta_j}$. ``exists`` is multiplied by this probability.
+A single parent without drivers has $E_j = 0$ and always counts.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tacit.assessment.evidence.candidates import Candidates
+from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.products import parent_columns
+from tacit.assessment.evidence.tableau import cross_products
+
+SMALLEST = 0.02  # delta
+POSSIBLE = 0.02  # candidates with a smaller probability are not in any list
+
+
+def counting_probs(
+    columns: Columns,
+    candidates: Candidates,
+    probs: Float[Tensor, "target candidate"],
+    before: Float[Tensor, " target"] | None = None,
+    *,
+    smallest: float = SMALLEST,
+    horizon: int = 1,
+) -> Float[Tensor, "target candidate"]:
+    """Return the probability that the effect of each candidate counts, given those with a probability above 1/2.
+
+    ``before`` is $V$ of each target, if the columns have drivers that are not in it. Targets with several channels use
+    the sum over channels.
+    """
+    found = torch.ones_like(probs)
+    channels = columns.targets.shape[2]
+    for row, target in enumerate(candidates.targets.tolist()):
+        possible = (probs[row] >= POSSIBLE) & candidates.used[row]
+        if smallest == 0 or not possible.any() or (before is None and int(possible.sum()) == 1):
+            continue
+        places = possible.nonzero()[:, 0]
+        parents, owners = parent_columns(columns, candidates, row, possible)
+        values = torch.cat([parents, columns.targets[:, target]], 1).mT[None]
+        weights = columns.weights[:, target][None]
+        always = columns.without_intercepts(candidates.always(columns, torch.tensor([row])), weights)
+        moments = cross_products(columns.without_intercepts(values, weights), always, weights, channels)[0]
+        believed = probs[row, places] >= 0.5
+        total = moments.diagonal()[-channels:].sum() if before is None else before[row]
+        rows = float(candidates.num_rows(columns, torch.ones(len(weights[0]), dtype=DOUBLE))[row]) / horizon
+        for number, place in enumerate(places.tolist()):
+            others = believed.clone()
+            others[number] = False
+            without = _residual(moments, owners, others, channels)
+            others[number] = True
+            given = _residual(moments, owners, others, channels)
+            explained = (total - without).clamp_min(0.0)
+            size = (without - given).clamp_min(0.0).sqrt() - (smallest * explained).sqrt()
+            found[row, place] = torch.special.ndtr(size / (given / rows).clamp_min(1e-300).sqrt())
+    return found
+
+
+def residual_squares(columns: Columns, candidates: Candidates) -> Float[Tensor, " target"]:
+    """Return the residual sum of squares of each target without any parent, $V$."""
+    matrices = candidates.picked(torch.zeros(len(candidates.targets), 0, dtype=torch.long)).matrices(
+        columns, torch.ones(1, len(columns.targets), dtype=DOUBLE)
+    )
+    return matrices[0].diagonal(dim1=1, dim2=2).sum(1)
+
+
+def _residual(
+    moments: Float[Tensor, "both both"],
+    owners: Bool[Tensor, "candidate column"],
+    members: Bool[Tensor, " candidate"],
+    channels: int,
+) -> Float[Tensor, ""]:
+    """Return the residual sum of squares given some members; a column of several owners needs all of them."""
+    chosen = ~owners[~members].any(0)
+    inside = moments[:-channels, :-channels][chosen][:, chosen]
+    cross, total = moments[:-channels, -channels:][chosen], moments.diagonal()[-channels:].sum()
+    return (total - (cross * torch.linalg.lstsq(inside, cross, driver="gelsd").solution).sum()).clamp_min(0.0)
