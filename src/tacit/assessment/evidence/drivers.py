@@ -21,6 +21,14 @@ $$S = \ell - \sum_i \Big(\tfrac{k_i}{2} \log n + |M_i| \log \tfrac{1 - \pi}{\pi}
 for parents $M_i$ with $k_i$ columns, $r_i$ drivers that reach a target and loadings that are $t_{ikd}$ standard errors
 from 0: a loading pays as in the Bayesian information criterion, or what it gains if that is less. The prediction of the
 driver is then a background of every target, and ``exists`` is averaged over the models with and without it.
+
+Effects within a step, as in sums over several steps, correlate the residuals as a driver does. They differ in what the
+past forecasts, so both models are also compared by their forecasts one step ahead, with any covariance $\Omega$ of the
+errors,
+
+$$F = -\tfrac n2 \log \det \Omega - \text{price of parents and of the predicted driver}.$$
+
+The weight of the model with drivers is large only if $F$ gains more per row than wrong forms of effects do.
 """
 
 import math
@@ -51,6 +59,7 @@ STRONG = 30.0  # nats of a parent that a driver hardly imitates
 LARGEST, MOST_LARGE = 4.0, 0.03  # robust standard deviations: larger values are cut off if they are a small share
 FEWEST_REACHED = 3  # of two nodes, a driver cannot be told from an edge
 LEAST_ODDS, MOST_WEIGHT = -4.0, 0.95  # of the model with drivers
+FORECAST, UNSURE = 0.03, 0.02  # nats per row that its forecasts must gain, and how sure that is
 TINY = 1e-9
 Signals = Float[Tensor, "driver row"]
 Rows = Float[Tensor, "target row"]
@@ -62,12 +71,14 @@ class Drivers:
     """Shared drivers of the targets of some pairs.
 
     ``columns``  what the past of all nodes predicts of each driver after each delay
-    ``weight``   the probability of the model with drivers
+    ``prob``     the probability that there are drivers, or effects within a step
+    ``weight``   the probability of the model with drivers; 1 - ``weight`` is that of effects within a step, or none
     ``reached``  the targets that a driver reaches
     ``times``, ``series``  of the rows
     """
 
     columns: Float[Tensor, "row target column"]
+    prob: float
     weight: float
     reached: Bool[Tensor, " target"]
     times: Float[Tensor, " row"] | None = None
@@ -192,8 +203,31 @@ class DriverSearch:
         reached = best.gains > self._price
         if int(reached.sum()) < FEWEST_REACHED:
             return None
-        weight = min(MOST_WEIGHT, 1 / (1 + math.exp(-min(odds, 50.0))))
-        return Drivers(self._columns_of(best), weight, reached)
+        gained = (self._forecasts(parents, best) - self._forecasts(found)) / least
+        prob = float(torch.tensor(odds).sigmoid())
+        weight = min(prob, MOST_WEIGHT, float(torch.tensor((gained - FORECAST) / UNSURE).sigmoid()))
+        return Drivers(self._columns_of(best), prob, weight, reached)
+
+    def _forecasts(self, parents: Parents, model: FactorModel | None = None) -> float:
+        """Return $F$; a column of the predicted driver pays $\\log n$ or what it gains if that is less."""
+        basis, values, variances = self._regressions(parents)
+        both = [values[:, None]]
+        if model is not None:
+            beside = self._columns_of(model).permute(1, 2, 0)
+            both.append(self.columns.without_intercepts(beside, self.root.square()) * self.root[:, None])
+        left = torch.cat(both, 1)
+        left = left - (left @ basis) @ basis.mT  # (target, column, row)
+        errors, score = left[:, 0], self._score(variances, parents)
+        if model is not None:
+            block = left[:, 1:] @ left[:, 1:].mT
+            block.diagonal(dim1=1, dim2=2).add_(TINY * self.rows[:, None])
+            weights = torch.linalg.solve(block, left[:, 1:] @ errors[..., None])
+            errors = errors - (weights.mT @ left[:, 1:])[:, 0]
+            given = (errors.square().sum(1) / self.rows).clamp_min(TINY)
+            doubts = torch.linalg.inv(block).diagonal(dim1=1, dim2=2) * given[:, None]
+            price = (weights[..., 0].square() / doubts).minimum(self.rows.log()[:, None]).sum(1) / 2 + math.log(DELAYS)
+            score += float((self.rows / 2 * (variances / given).log() - price).clamp_min(0.0).sum())
+        return score - float(self.rows.mean() / 2 * torch.linalg.slogdet(torch.corrcoef(errors))[1])
 
     @property
     def _price(self) -> Float[Tensor, " target"]:
@@ -252,7 +286,7 @@ class DriverSearch:
             return model, parents
         each = [
             torch.zeros_like(parents).index_put_((row, place), torch.tensor(True))
-            for row, place in zip(*doubtful.nonzero(as_tuple=True))
+            for row, place in zip(*doubtful.nonzero(as_tuple=True), strict=True)
         ]
         into = [
             doubtful & (torch.arange(len(doubtful)) == row)[:, None] for row in doubtful.sum(1).gt(1).nonzero()[:, 0]

@@ -9,7 +9,8 @@ without source $j$. All others explain $E_j = V - R - \Delta_j$. The effect of $
 $$\Delta_j > \delta E_j, \qquad
 P(\text{counts}) = \Phi\Big(\frac{\sqrt{\Delta_j} - \sqrt{\delta E_j}}{\sqrt{R / n}}\Big),$$
 
-with $n$ rows and a normal distribution of the estimate $\sqrt{\Delta_j}$. ``exists`` is multiplied by this probability.
+with $n$ rows and a normal distribution of the estimate $\sqrt{\Delta_j}$. ``exists`` is multiplied by this probability,
+or by ``LEAST`` if that is larger.
 A single parent without drivers has $E_j = 0$ and always counts.
 """
 
@@ -23,6 +24,7 @@ from tacit.assessment.evidence.products import parent_columns
 from tacit.assessment.evidence.tableau import cross_products
 
 SMALLEST = 0.02  # delta
+LEAST = 0.05  # probability that remains, so that small effects keep their order
 POSSIBLE = 0.02  # candidates with a smaller probability are not in any list
 
 
@@ -63,7 +65,7 @@ def counting_probs(
             given = _residual(moments, owners, others, channels)
             explained = (total - without).clamp_min(0.0)
             size = (without - given).clamp_min(0.0).sqrt() - (smallest * explained).sqrt()
-            found[row, place] = torch.special.ndtr(size / (given / rows).clamp_min(1e-300).sqrt())
+            found[row, place] = torch.special.ndtr(size / (given / rows).clamp_min(1e-300).sqrt()).clamp_min(LEAST)
     return found
 
 

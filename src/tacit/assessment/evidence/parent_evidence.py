@@ -131,7 +131,7 @@ def parent_evidence(
         driven_ones = [(weight * share, *drivers.added_to(one, its_layout)) for share, one, its_layout in beside]
         others = [((1 - weight) * share, one, its_layout) for share, one, its_layout in beside]
         beside = [*driven_ones, *others] if weight >= BELIEVED else [*others, *driven_ones]
-        drivers = drivers if weight >= BELIEVED else None
+        drivers = drivers if drivers.prob >= BELIEVED else None
         _, pairs, layout = beside[0]
         simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
         row_weights = with_volatility(simple, candidates, none, observation).row_weights
@@ -180,7 +180,7 @@ def parent_evidence(
 
     # the smallest effect that counts
     columns, before = regressions.columns, None
-    if drivers is not None:
+    if drivers is not None and drivers.weight >= BELIEVED:
         before = residual_squares(replace(columns, own=build_columns(*undriven, form).own), screened)
     counts = counting_probs(columns, screened, mean, before, smallest=smallest, horizon=horizon)
 
