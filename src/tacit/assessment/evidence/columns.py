@@ -4,6 +4,10 @@ With $x_{j,t-l}$ the scaled values of source $j$ and $\bar x_j$ their mean over 
 the group: each lag or only the mean, with or without $\bar x_j^2$. Squares allow nonlinear effects; a mean over lags
 reduces measurement noise. The target's own past enters lag by lag and is always included. With products
 (:mod:`tacit.assessment.evidence.products`) a source sends one value, its newest or the mean.
+
+Where a background is added to the values of a system, effects act on what a node does beside it. Such a source sends
+its deviations: its values without their regression on the background of the node itself, which is the same at earlier
+rows up to its phase.
 """
 
 from dataclasses import dataclass
@@ -13,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tacit.assessment.evidence.tableau import orthonormal
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.predictors import SeriesLayout
@@ -28,6 +33,7 @@ class ColumnForm:
 
     ``offsets``   an intercept per series, if there are several
     ``products``  include products of the values of two parents, and squares; a source sends its newest value or mean
+    ``deviations``  of the values from the background of their node, instead of the values
     """
 
     lags: int = 1
@@ -35,9 +41,13 @@ class ColumnForm:
     squares: bool = False
     offsets: bool = False
     products: bool = False
+    deviations: bool = False
 
     def words(self) -> str:
         """Describe the columns of an edge as text."""
+        return self._words() + ", without the background of the source" * self.deviations
+
+    def _words(self) -> str:
         what = "the last value" if self.lags == 1 else f"{'the mean of ' * self.mean}the last {self.lags} values"
         if self.products:
             what = what if self.mean else "the last value"
@@ -177,9 +187,16 @@ class ScaledValues:
         covariates = _scaled(_rows_last(torch.cat([flags, trailing], -1)))
         return cls(values, covariates, _scaled(targets, known[:, None]), known, pairs)
 
+    @cached_property
+    def deviations(self) -> Float[Tensor, "node lag sent row"]:
+        """The values of each node without their regression on its covariates."""
+        basis = orthonormal(torch.cat([self.covariates, torch.ones_like(self.covariates[:, :1])], 1))
+        values = self.values.flatten(1, 2)
+        return (values - (values @ basis) @ basis.mT).view_as(self.values)
+
     def columns(self, form: ColumnForm) -> Columns:
         """Return the columns of a form with at most as many lags."""
-        values = self.values[:, self.values.shape[1] - form.lags :]
+        values = (self.deviations if form.deviations else self.values)[:, self.values.shape[1] - form.lags :]
         series = self.pairs.series.cpu() if form.offsets and self.pairs.series is not None else None
         sent_value = values.mean(1) if form.mean or not form.products else values[:, -1]
         squares = [sent_value.square()] if form.squares or form.products else []

@@ -41,7 +41,8 @@ def possible_forms(pairs: Pairs, layout: SeriesLayout, candidates: Candidates | 
         kinds, limited = kinds[:1], True
         counts = {count for count in {*counts, layout.window} if count >= candidates.fewest_lags}
     return [
-        ColumnForm(count, mean, squares, offsets, with_products)
+        ColumnForm(count, mean, squares, offsets, with_products, deviations)
+        for deviations in ((False, True) if layout.known else (False,))
         for count in sorted(counts)
         for mean in ((False,) if count == 1 or limited else (False, True))
         for squares, with_products in kinds
