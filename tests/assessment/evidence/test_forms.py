@@ -1,5 +1,7 @@
 """Which columns an edge carries: lags, their mean, squares."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -44,6 +46,35 @@ def test_columns_of_a_form():
     torch.testing.assert_close(columns.sources, torch.stack([mean, mean.square()], 2), rtol=0, atol=1e-10)
     torch.testing.assert_close(columns.own, torch.cat([scaled, mean.square()[..., None]], 2), rtol=0, atol=1e-10)
     assert columns.num_always.tolist() == [5, 5]
+
+
+def test_deviations_are_values_without_the_regression_on_the_background_of_their_node():
+    rng = torch.Generator().manual_seed(0)
+    pairs, layout = one_step(torch.randn(40, 2, generator=rng).double(), window=2)
+    background = torch.randn(len(pairs), 2, 3, generator=rng).double()
+    pairs = replace(pairs, inputs=torch.cat([pairs.inputs, background], 2))
+    layout = replace(layout, known=3)
+    assert {form.deviations for form in possible_forms(pairs, layout)} == {False, True}
+    given, sent = (build_columns(pairs, layout, ColumnForm(2, deviations=on)).sources for on in (False, True))
+    for node in range(2):
+        always = torch.nn.functional.pad(background[:, node], (0, 1), value=1.0)
+        expected = given[:, node] - always @ torch.linalg.lstsq(always, given[:, node]).solution
+        torch.testing.assert_close(sent[:, node], expected, rtol=0, atol=1e-9)
+    assert ColumnForm(2, deviations=True).words() == "the last 2 values, without the background of the source"
+
+
+def test_deviations_where_products_act_beside_a_trend():
+    """A product of a value with a trend is no effect of either."""
+    rng = np.random.default_rng(1)
+    series, trend = rng.normal(size=(500, 3)), np.linspace(-3, 3, 500)[:, None]
+    for now in range(1, len(series)):
+        series[now, 1] += 0.6 * series[now - 1, 0] * series[now - 1, 2]
+    pairs, layout = one_step(series + trend)
+    known = torch.from_numpy(np.broadcast_to(trend[1:, None], (499, 3, 1)).copy())
+    pairs, layout = replace(pairs, inputs=torch.cat([pairs.inputs, known], 2)), replace(layout, known=1)
+    form = choose_form(pairs, layout, CANDIDATES)
+    assert form.products
+    assert form.deviations
 
 
 def test_an_intercept_per_series():

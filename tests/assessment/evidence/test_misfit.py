@@ -1,0 +1,77 @@
+"""The smallest effect that counts: residuals against least squares, and parents of a strong parent."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from parent_sets import one_step
+from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
+from tacit.assessment.evidence.columns import build_columns
+from tacit.assessment.evidence.misfit import LEAST, counting_probs, residual_squares
+from tacit.graph import EdgeRules
+
+CANDIDATES = Candidates.from_rules(EdgeRules(("a", "b", "c", "d")))
+SMALLEST = 0.1
+
+
+def values_of(weights, rows=600, seed=0):
+    """Return four series; ``d`` is driven by the others with some weights."""
+    values = np.random.default_rng(seed).normal(size=(rows, 4))
+    for now in range(1, rows):
+        values[now, 3] += np.dot(weights, values[now - 1, :3])
+    return values
+
+
+@pytest.mark.parametrize("driven", [False, True])
+def test_the_probability_that_an_effect_counts_is_that_of_the_formula(driven):
+    pairs, layout = one_step(values_of((1.0, 0.3, 0.2)), window=2)
+    form = ColumnForm(2, squares=True)
+    columns = build_columns(pairs, layout, form)
+    probs = torch.full((4, 3), 0.01)
+    probs[3] = torch.tensor([0.9, 0.8, 0.1])  # c is possible, and not among the others
+    before = torch.full((4,), 900.0) if driven else None
+    found = counting_probs(columns, CANDIDATES, probs, before, smallest=SMALLEST)
+    target, always = columns.targets[:, 3], torch.cat([columns.own[:, 3], columns.shared], 1)
+
+    def squares(sources):
+        part = torch.cat([always, *(columns.sources[:, source] for source in sources)], 1)
+        left = target - part @ torch.linalg.lstsq(part, target, driver="gelsd").solution
+        return float(left.square().sum())
+
+    total = 900.0 if driven else squares(())
+    for source, others in ((0, (1,)), (1, (0,)), (2, (0, 1))):
+        without, given = squares(others), squares((*others, source))
+        size = math.sqrt(without - given) - math.sqrt(SMALLEST * (total - without))
+        expected = torch.special.ndtr(torch.tensor(size / math.sqrt(given / len(pairs)))).clamp_min(LEAST)
+        assert found[3, source] == pytest.approx(float(expected), rel=1e-4)
+    assert torch.equal(found[:3], torch.ones(3, 3))
+    assert residual_squares(columns, CANDIDATES)[3] == pytest.approx(squares(()), rel=1e-6)
+
+
+def test_a_single_parent_always_counts_and_0_switches_it_off():
+    pairs, layout = one_step(values_of((0.2, 0.0, 0.0)))
+    columns, probs = build_columns(pairs, layout, ColumnForm()), torch.zeros(4, 3)
+    probs[3, 0] = 0.9
+    assert torch.equal(counting_probs(columns, CANDIDATES, probs, smallest=0.9), torch.ones(4, 3))
+    probs[3] = 0.9
+    assert torch.equal(counting_probs(columns, CANDIDATES, probs, smallest=0.0), torch.ones(4, 3))
+
+
+def test_what_a_wrong_form_leaves_over_is_no_edge():
+    """``d`` saturates in ``a``; ``b`` follows ``a`` and explains a little of what a line and a square leave over."""
+    rng, rows = np.random.default_rng(0), 20_000
+    values = rng.normal(size=(rows, 4))
+    values[:, 1] = 0.95 * values[:, 0] ** 3 / 4 + 0.3 * values[:, 1]
+    values[1:, 3] = np.tanh(2 * values[:-1, 0]) + 0.3 * values[1:, 3]
+    pairs, layout = one_step(values)
+    form = ColumnForm(squares=True)
+    given, without = (
+        parent_evidence(pairs, layout, CANDIDATES, resamples=0, density=0.1, form=form, smallest=smallest).probs[3]
+        for smallest in (0.05, 0.0)
+    )
+    assert given[0] > 0.99
+    assert given[1] < 0.2 < 0.9 < without[1]
+    assert replace(form).squares
