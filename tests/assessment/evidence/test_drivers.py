@@ -21,6 +21,7 @@ from tacit.assessment.evidence.drivers import (
     find_drivers,
 )
 from tacit.data import Pairs, Series, Windows
+from tacit.observation import StudentTNoise
 from tacit.predictors import SeriesLayout
 
 LAYOUT = SeriesLayout(window=6, num_features=1)
@@ -197,3 +198,17 @@ def test_outliers_are_cut_off_and_constant_columns_are_kept():
     assert torch.equal(found[:, 2], values[:, 2])
     inside = values[:, 1].abs() < 3.5
     assert torch.equal(found[inside, 1], values[inside, 1])
+
+
+def test_another_observation_model_uses_the_search_of_earlier_evidence(monkeypatch):
+    pairs = pairs_of(series_of(1, rows=400, reached=(0, 2, 5, 7)))
+    options = {"resamples": 0, "density": 0.1}
+    first = parent_evidence(pairs, LAYOUT, candidates(8), **options)
+    heavy = StudentTNoise(8)
+    again = parent_evidence(pairs, LAYOUT, candidates(8), observation=heavy, **options)
+    for name in ("find_drivers", "choose_form"):
+        monkeypatch.setitem(parent_evidence.__globals__, name, None)
+    both = parent_evidence(pairs, LAYOUT, candidates(8), observation=heavy, earlier=first, **options)
+    assert first.drivers is not None
+    assert torch.equal(both.probs, again.probs)
+    assert not torch.equal(both.probs, first.probs)
