@@ -66,6 +66,17 @@ def choose_form(
     row_weights: Float[Tensor, "row node"] | None = None,
 ) -> ColumnForm:
     """Return the form with the largest criterion."""
+    return max(form_scores(pairs, layout, candidates, horizon, row_weights), key=lambda one: one[1])[0]
+
+
+def form_scores(
+    pairs: Pairs,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    horizon: int = 1,
+    row_weights: Float[Tensor, "row node"] | None = None,
+) -> list[tuple[ColumnForm, float]]:
+    """Return every possible form and its criterion, in nats; with products, less what they must gain."""
     forms = possible_forms(pairs, layout, candidates)
     nodes, few = candidates.first_targets(MOST_TARGETS).compact()
     rows = _some(pairs)
@@ -73,11 +84,10 @@ def choose_form(
     weights = None if row_weights is None else row_weights[rows][:, nodes]
     scaled = ScaledValues.of(some, layout, max(form.lags for form in forms), nodes)
     least = WORTH * len(few.targets) * len(some) / horizon
-    scores = [
-        _criterion(replace(scaled.columns(form), row_weights=weights), few, horizon) - form.products * least
+    return [
+        (form, _criterion(replace(scaled.columns(form), row_weights=weights), few, horizon) - form.products * least)
         for form in forms
     ]
-    return forms[max(range(len(forms)), key=scores.__getitem__)]
 
 
 def _some(pairs: Pairs) -> Tensor | slice:
@@ -124,8 +134,11 @@ def _best_sets(columns: Columns, candidates: Candidates, horizon: int) -> float:
     if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
         return -math.inf
     matrices = products.product_matrices(columns, screened, weights[None])[0]
-    members, left, sizes = products.set_residuals(matrices, screened.width)
-    fit = (-rows / 2)[:, None] * left.clamp_min((EXACT * rows)[:, None, None]).log().sum(-1)
-    cost = (always[:, None] + sizes * left.shape[2]) / 2 * rows.log()[:, None] + PRIOR * members.sum(1)
-    padded = (~screened.used).to(sizes) @ members.to(sizes).mT > 0
-    return float((fit - cost).masked_fill(padded, -math.inf).amax(1).sum())
+    channels, logs = columns.targets.shape[2], rows.log()
+
+    def fit(left: Float[Tensor, "target set channel"]) -> Float[Tensor, "target set"]:
+        found: Tensor = (-rows / 2)[:, None] * left.clamp_min((EXACT * rows)[:, None, None]).log().sum(-1)
+        return found
+
+    best = products.best_of_sets(matrices, screened.used, fit, channels / 2 * logs, PRIOR)
+    return float((best - always / 2 * logs).sum())
