@@ -183,11 +183,14 @@ def find_evidence(
     over_table: bool,
     first_look: bool = False,
     backgrounds: Backgrounds | None = None,
+    earlier: RegressionEvidence | None = None,
 ) -> RegressionEvidence:
     """Return the evidence from all pairs of the data set: training, validation and test.
 
     The ``backgrounds`` of the targets are always in the regressions, beside the columns of the pairs.
-    A ``first_look`` takes seconds: it uses only the newest value of each source, without resamples.
+    A ``first_look`` takes seconds: it uses only the newest value of each source, without resamples. The form and the
+    shared drivers of ``earlier`` evidence from the same pairs are used again if both observation models have real
+    values, whose rows have the same weights.
     """
     start, preparation = time.perf_counter(), dataset.preparation
     pairs, layout = all_pairs(dataset.split), layout_of(preparation)
@@ -210,6 +213,7 @@ def find_evidence(
         backgrounds=backgrounds,
         grouped=not rules.simultaneous and not rules.symmetric,
         driven=not first_look,
+        earlier=earlier.found if earlier is not None and _is_real(earlier.observation, observation) else None,
     )
     exists, effect = (
         placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)
@@ -258,6 +262,12 @@ def find_evidence(
         observation=observation,
         backgrounds=backgrounds,
     )
+
+
+def _is_real(*observations: ObservationModel | None) -> bool:
+    """Return whether all values of the observation models are real numbers; None is Gaussian noise."""
+    models = [one for one in observations if one is not None]
+    return all({*(one.supports or (one.support,))} == {"real"} for one in models)
 
 
 def _given_priors(rules: EdgeRules) -> Float[Tensor, "node node"]:

@@ -259,7 +259,7 @@ def _with_evidence(
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table, backgrounds=backgrounds)
-        background = NO_BACKGROUND
+        background, searched = NO_BACKGROUND, dataset.split
         if config.predictor.kind == AUTO or own.kind(config.predictor).warm_start:  # weights for each node
             background = fit_background(evidence, source, config.data.model_copy(update={"window": data.window}), seed)
         if background.terms:
@@ -271,7 +271,23 @@ def _with_evidence(
             listener.stage("evidence: which edges exist")
             data = config.data.model_copy(update={"window": data.window})
             plain = Dataset.prepare(source, data, seed=seed, scaled=scaled)
-            evidence = find_evidence(plain, rules, config, seed, over_table=over_table, backgrounds=backgrounds)
+            same = all(
+                torch.equal(one.inputs, other.inputs) and torch.equal(one.targets, other.targets)
+                for one, other in (
+                    (searched.train, plain.split.train),
+                    (searched.validation, plain.split.validation),
+                    (searched.test, plain.split.test),
+                )
+            )
+            evidence = find_evidence(
+                plain,
+                rules,
+                config,
+                seed,
+                over_table=over_table,
+                backgrounds=backgrounds,
+                earlier=evidence if same else None,
+            )
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)

@@ -1,6 +1,7 @@
 """Shared drivers: the likelihood against a dense Gaussian, the filter against its recursion, and seeded series."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,12 +16,13 @@ from tacit.assessment.evidence.drivers import (
     Drivers,
     DriverSearch,
     FactorModel,
-    _log_likelihood,
-    _read_from,
+    _parts_of,
+    _posterior,
     _without_outliers,
     find_drivers,
 )
 from tacit.data import Pairs, Series, Windows
+from tacit.observation import StudentTNoise
 from tacit.predictors import SeriesLayout
 
 LAYOUT = SeriesLayout(window=6, num_features=1)
@@ -63,33 +65,52 @@ def loadings_of(targets, drivers, rng):
     return 0.7 * torch.randn(targets, drivers, DELAYS, generator=rng, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("drivers", [1, 2])
-def test_the_likelihood_is_that_of_a_gaussian_with_circular_covariances(drivers, rng):
-    rows, targets = 12, 3
-    loadings, persistence = loadings_of(targets, drivers, rng), torch.tensor([0.6, -0.3]).double()[:drivers]
-    variances = torch.tensor([0.5, 1.0, 2.0]).double()
-    residuals = torch.randn(targets, rows, generator=rng, dtype=torch.float64)
-    angle = 2 * math.pi * torch.arange(rows // 2 + 1).double() / rows
-    turns = torch.polar(torch.ones(DELAYS, len(angle)).double(), -torch.arange(DELAYS)[:, None] * angle)
-    times = torch.full_like(angle, 2.0)
-    times[0] = times[-1] = 1.0
-    spread = (1 - torch.polar(persistence[:, None].expand(-1, len(angle)), -angle)).abs().square()
-    read, spectra = torch.einsum("ikd,df->fik", loadings.to(turns), turns), torch.fft.rfft(residuals)
-    information, evidence = _read_from(read, spectra, variances)
-    information = information + torch.diag_embed(spread.mT).to(read)
-    squares = (spectra.abs().square() / variances[:, None]).sum(0)
-    found = _log_likelihood(information, evidence, squares, variances, times) + float((times * spread.log()).sum()) / 2
+def log_density(values, covariance):
+    """Of a Gaussian with mean 0, without its constant."""
+    return float(-0.5 * (torch.linalg.slogdet(covariance)[1] + values @ torch.linalg.solve(covariance, values)))
 
-    covariance = torch.diag(variances.repeat_interleave(rows))
+
+@pytest.mark.parametrize(("drivers", "rows"), [(1, 12), (2, 13), (3, 12)])
+def test_the_likelihood_is_that_of_a_gaussian_with_circular_covariances(drivers, rows, rng):
+    targets = 4
+    loadings, persistence = loadings_of(targets, drivers, rng), torch.tensor([0.6, -0.3, 0.1]).double()[:drivers]
+    variances, share = torch.tensor([0.5, 1.0, 2.0, 0.7]).double(), torch.ones(targets).double()
+    residuals = torch.randn(targets, rows, generator=rng, dtype=torch.float64)
+    means, covariances, found = _posterior(residuals, loadings, variances, persistence, share)
+    parts = _parts_of(residuals, loadings, variances, share, means, covariances)
+
+    noise = torch.diag(variances.repeat_interleave(rows))
     back = torch.roll(torch.eye(rows).double(), 1, 0)  # y_t = x_{t-1}, circular
+    of_driver, shift = torch.zeros(targets * rows, 0), torch.eye(rows).double()
     for k in range(drivers):
-        step = torch.linalg.inv(torch.eye(rows).double() - persistence[k] * back)
+        step = torch.linalg.inv(shift - persistence[k] * back)
         reads = [sum(loadings[i, k, d] * torch.matrix_power(back, d) for d in range(DELAYS)) for i in range(targets)]
-        of_driver = torch.cat(reads) @ step  # (target row, innovation)
-        covariance = covariance + of_driver @ of_driver.mT
-    values = residuals.flatten()
-    exact = -0.5 * (torch.linalg.slogdet(covariance)[1] + values @ torch.linalg.solve(covariance, values))
-    assert found == pytest.approx(float(exact), rel=1e-9)
+        of_driver = torch.cat([of_driver, torch.cat(reads) @ step], 1)  # (target row, innovation)
+    values, covariance = residuals.flatten(), noise + of_driver @ of_driver.mT
+    assert found == pytest.approx(log_density(values, covariance), rel=1e-9)
+    for target in range(targets):
+        others = torch.arange(targets * rows) // rows != target
+        rest = log_density(values[others], covariance[others][:, others])
+        assert float(parts[target]) == pytest.approx(found - rest, rel=1e-9)
+    gain = of_driver.mT @ torch.linalg.solve(covariance, values)  # mean of the innovations
+    steps = [torch.linalg.inv(shift - persistence[k] * back) for k in range(drivers)]
+    signals = torch.stack([step @ part for step, part in zip(steps, gain.split(rows), strict=True)])
+    torch.testing.assert_close(torch.fft.irfft(means, n=rows), signals, rtol=0, atol=1e-10)
+
+
+def test_regressions_with_other_parents_are_those_of_a_new_search(rng):
+    values, known = torch.randn(300, 5, generator=rng).double(), torch.rand(300, 5, generator=rng) > 0.1
+    pairs = replace(pairs_of(values.numpy()), observed=known[6:, :, None].float())
+    columns = search_columns(pairs, LAYOUT, candidates(5))
+    kept = DriverSearch(columns, candidates(5))
+    for _ in range(6):
+        parents = torch.rand(5, 4, generator=rng) > 0.7
+        basis, left, variances = kept._regressions(parents)
+        other, of_new, expected = DriverSearch(columns, candidates(5))._regressions(parents)
+        torch.testing.assert_close(variances, expected, rtol=1e-12, atol=0)
+        torch.testing.assert_close(basis @ basis.mT, other @ other.mT, rtol=0, atol=1e-12)
+        assert torch.equal(left, of_new)
+        kept._regressions(parents)  # again, with the same parents
 
 
 def test_predictions_are_those_of_the_kalman_filter(rng):
@@ -122,6 +143,9 @@ def test_a_shared_driver_is_found_and_is_no_edge(seed):
     assert found.prob > 0.999
     assert 0.7 < found.weight <= MOST_WEIGHT
     assert found.reached.nonzero()[:, 0].tolist() == list(reached)
+    of_target = found.columns[:, reached[0]]
+    assert of_target.shape[1] == DELAYS - 1
+    assert float(torch.linalg.svdvals(of_target / of_target.norm(dim=0))[-1]) > 1e-3  # no column is redundant
     probs = {}
     for driven in (True, False):
         one = parent_evidence(pairs, LAYOUT, candidates(8), resamples=0, density=0.1, driven=driven)
@@ -152,7 +176,7 @@ def test_forecasts_are_compared_by_the_likelihood_of_their_errors():
     search, parents = DriverSearch(columns, candidates(8)), torch.zeros(8, 7, dtype=torch.bool)
     parents[2, 0] = parents[7, 5] = True
     model = search._fitted(parents, 1)
-    rows, errors, price = len(pairs), [], 2 * (math.log(len(pairs)) / 2 + EDGE_PRIOR)
+    rows, errors, price = len(pairs), [], columns.group_size * math.log(len(pairs)) + 2 * EDGE_PRIOR
     for target in range(8):
         always = torch.cat([columns.own[:, target], columns.shared], 1)
         source = {2: columns.sources[:, 0], 7: columns.sources[:, 5]}.get(target, columns.sources[:, 0, :0])
@@ -161,8 +185,8 @@ def test_forecasts_are_compared_by_the_likelihood_of_their_errors():
         value = columns.targets[:, target]
         left = [value - part @ torch.linalg.lstsq(part, value, driver="gelsd").solution for part in (before, after)]
         squares = [float(one.square().sum()) for one in left]
-        doubts = torch.linalg.pinv(after.mT @ after).diagonal()[-DELAYS:] * squares[1] / rows
-        loads = torch.linalg.lstsq(after, value, driver="gelsd").solution[-DELAYS:, 0]
+        doubts = torch.linalg.pinv(after.mT @ after).diagonal()[1 - DELAYS :] * squares[1] / rows
+        loads = torch.linalg.lstsq(after, value, driver="gelsd").solution[1 - DELAYS :, 0]
         paid = float((loads.square() / doubts).clamp_max(math.log(rows)).sum() / 2 + math.log(DELAYS))
         gain = rows / 2 * math.log(squares[0] / squares[1])
         price += rows / 2 * math.log(squares[0] / rows) - max(0.0, gain - paid)
@@ -209,3 +233,17 @@ def test_outliers_are_cut_off_and_constant_columns_are_kept():
     assert torch.equal(found[:, 2], values[:, 2])
     inside = values[:, 1].abs() < 3.5
     assert torch.equal(found[inside, 1], values[inside, 1])
+
+
+def test_another_observation_model_uses_the_search_of_earlier_evidence(monkeypatch):
+    pairs = pairs_of(series_of(1, rows=400, reached=(0, 2, 5, 7)))
+    options = {"resamples": 0, "density": 0.1}
+    first = parent_evidence(pairs, LAYOUT, candidates(8), **options)
+    heavy = StudentTNoise(8)
+    again = parent_evidence(pairs, LAYOUT, candidates(8), observation=heavy, **options)
+    for name in ("find_drivers", "choose_form"):
+        monkeypatch.setitem(parent_evidence.__globals__, name, None)
+    both = parent_evidence(pairs, LAYOUT, candidates(8), observation=heavy, earlier=first, **options)
+    assert first.drivers is not None
+    assert torch.equal(both.probs, again.probs)
+    assert not torch.equal(both.probs, first.probs)

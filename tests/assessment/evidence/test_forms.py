@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 
 from parent_sets import one_step, var_series
 from tacit.assessment.evidence import Candidates, ColumnForm
 from tacit.assessment.evidence.columns import build_columns
-from tacit.assessment.evidence.forms import choose_form, possible_forms
+from tacit.assessment.evidence.forms import choose_form, form_scores, possible_forms
 from tacit.data import Pairs
 from tacit.graph import EdgeRules
 
@@ -25,6 +26,21 @@ def test_a_form_in_words():
 def test_one_lag_without_squares_for_a_var():
     pairs, layout = one_step(var_series(0, WEIGHTS, 300), window=3)
     assert choose_form(pairs, layout, CANDIDATES) == ColumnForm()
+
+
+def test_the_score_of_a_form_is_the_criterion_of_its_least_squares():
+    """Without any parent that pays, it is the criterion of the own past."""
+    rng = np.random.default_rng(0)
+    pairs, layout = one_step(rng.normal(size=(303, 3)), window=2)
+    scores = dict(form_scores(pairs, layout, CANDIDATES))
+    assert list(scores) == possible_forms(pairs, layout, CANDIDATES)
+    for form, always in ((ColumnForm(), 2), (ColumnForm(2), 3)):
+        columns, total = build_columns(pairs, layout, form), 0.0
+        for node in range(3):
+            own = torch.cat([columns.own[:, node], columns.shared], 1)
+            left = columns.targets[:, node] - own @ torch.linalg.lstsq(own, columns.targets[:, node]).solution
+            total -= len(pairs) / 2 * float(left.square().sum().log()) + always / 2 * np.log(len(pairs))
+        assert scores[form] == pytest.approx(total, abs=1e-4)
 
 
 def test_squares_where_the_effect_is_one():

@@ -1,6 +1,7 @@
 """Sets of parents with products against least squares on columns that are written out."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,34 @@ def interacting(seed=0, rows=ROWS, strength=0.6):
         series[now] += 0.3 * series[now - 1]
         series[now, 2] += strength * series[now - 1, 0] * series[now - 1, 1]
     return one_step(series, window=LAGS)
+
+
+@pytest.mark.parametrize(("width", "rows"), [(5, 300), (9, 400), (12, 300)])
+def test_the_best_of_all_sets_is_found_without_trying_all(width, rows):
+    """Interactions of two, three and four candidates; padding is in no set."""
+    rng = np.random.default_rng(width)
+    series = rng.normal(size=(rows + 1, width + 1))
+    for now in range(1, len(series)):
+        last = series[now - 1]
+        series[now, 0] += 0.9 * last[3] * last[4]
+        series[now, 1] += 0.9 * last[3] * last[4] + 0.5 * last[5]
+        series[now, 2] += 0.7 * last[3] * last[4] + 0.5 * last[5] * last[0]
+    names = tuple(f"v{node}" for node in range(width + 1))
+    some = Candidates.from_rules(EdgeRules(names))
+    some = replace(some, used=some.used & (torch.arange(width) != 2) | (torch.arange(width + 1) != 4)[:, None])
+    columns = build_columns(*one_step(series), ColumnForm(products=True))
+    matrices = products.product_matrices(columns, some, torch.ones(1, rows, dtype=torch.float64))[0]
+    per_column = torch.full((width + 1,), np.log(rows) / 2, dtype=torch.float64)
+
+    def fit(left):
+        return -rows / 2 * left.log().sum(-1)
+
+    members, left, sizes = products.set_residuals(matrices, width)
+    values = fit(left) - per_column[:, None] * sizes - 2.2 * members.double().sum(1)
+    values = values.masked_fill((~some.used).double() @ members.double().mT > 0, -torch.inf)
+    found = products.best_of_sets(matrices, some.used, fit, per_column, 2.2)
+    torch.testing.assert_close(found, values.amax(1), rtol=1e-12, atol=1e-9)
+    assert members[values.argmax(1)].sum(1).tolist()[:3] == [2, 3, 4]
 
 
 def slow_residuals(pairs, target, members):

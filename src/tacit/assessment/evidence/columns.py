@@ -190,7 +190,7 @@ class ScaledValues:
     @cached_property
     def deviations(self) -> Float[Tensor, "node lag sent row"]:
         """The values of each node without their regression on its covariates."""
-        basis = orthonormal(torch.cat([self.covariates, torch.ones_like(self.covariates[:, :1])], 1))
+        basis = orthonormal(torch.cat([self.covariates, torch.ones_like(self.known)[:, None]], 1))
         values = self.values.flatten(1, 2)
         return (values - (values @ basis) @ basis.mT).view_as(self.values)
 

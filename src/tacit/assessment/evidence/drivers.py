@@ -33,6 +33,7 @@ The weight of the model with drivers is large only if $F$ gains more per row tha
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 from jaxtyping import Bool, Complex, Float, Int
@@ -70,7 +71,7 @@ Parents = Bool[Tensor, "target candidate"]
 class Drivers:
     """Shared drivers of the targets of some pairs.
 
-    ``columns``  what the past of all nodes predicts of each driver after each delay
+    ``columns``  what the past of all nodes predicts of each driver after each delay from 1 on
     ``prob``     the probability that there are drivers, or effects within a step
     ``weight``   the probability of the model with drivers; 1 - ``weight`` is that of effects within a step, or none
     ``reached``  the targets that a driver reaches
@@ -186,6 +187,7 @@ class DriverSearch:
             self.always[places, : always.shape[1]] = always
         self.values = columns.targets[:, targets, 0].mT[:, None]
         self.allowed = candidates.own_columns(columns)
+        self.last: tuple[Parents, Tensor, Rows, Float[Tensor, " target"]] | None = None  # parents, their regressions
 
     def run(self) -> Drivers | None:
         """Return the drivers of the model with the largest score, beside the model without."""
@@ -253,7 +255,7 @@ class DriverSearch:
                     best = model, parents
                 seen.append(parents)
                 own = self.columns.own
-                beside = own.new_zeros(*own.shape[:2], own.shape[2] + count * DELAYS)
+                beside = own.new_zeros(*own.shape[:2], own.shape[2] + count * (DELAYS - 1))
                 beside[:, self.candidates.targets] = torch.cat(
                     [own[:, self.candidates.targets], self._columns_of(model)], 2
                 )
@@ -311,22 +313,49 @@ class DriverSearch:
         return kept
 
     def _columns_of(self, model: FactorModel) -> Float[Tensor, "row target column"]:
-        """Return the predictions in the units of each target: where its rows have weights, the driver varies less."""
-        return (model.predicted()[None] / self.root[:, None].clamp_min(0.01)).permute(2, 0, 1)
+        """Return the predictions in the units of each target: where its rows have weights, the driver varies less.
+
+        What is predicted of a driver now is a multiple of that of a step before, so it is no column of its own.
+        """
+        predicted = torch.unflatten(model.predicted(), 0, (-1, DELAYS))[:, 1:].flatten(0, 1)
+        columns: Tensor = (predicted / self.root[:, None].clamp_min(0.01)).permute(2, 0, 1)
+        return columns
 
     def _regressions(self, parents: Parents) -> tuple[Tensor, Rows, Float[Tensor, " target"]]:
-        """Return an orthonormal basis of each target, its weighted values, and its residual variance."""
+        """Return an orthonormal basis of each target, its weighted values, and its residual variance.
+
+        Only targets with other parents than in the last call are computed.
+        """
+        if self.last is None:
+            self.last = parents, *self._regressions_of(torch.arange(len(parents)), parents)
+        earlier, before, values, variances = self.last
+        which = (parents != earlier).any(1).nonzero()[:, 0]
+        if len(which):
+            some, some_values, some_variances = self._regressions_of(which, parents)
+            width = self.always.shape[1] + int((self.allowed.sum(2) * parents).sum(1).max())
+            basis = before.mT.new_zeros(len(parents), width, before.shape[1]).mT
+            for one, rows in ((before, torch.arange(len(parents))), (some, which)):
+                read = min(width, one.shape[2])  # the others are padding
+                basis[rows, :, :read], basis[rows, :, read:] = one[..., :read], 0.0
+            values = values.index_copy(0, which, some_values)
+            self.last = parents, basis, values, variances.index_copy(0, which, some_variances)
+        return self.last[1:]
+
+    def _regressions_of(
+        self, which: Int[Tensor, " some"], parents: Parents
+    ) -> tuple[Tensor, Float[Tensor, "some row"], Float[Tensor, " some"]]:
+        """Return the regressions of some targets."""
         sources = self.columns.sources.permute(1, 2, 0)
         read = [
-            sources[of_target[chosen]][allowed[chosen]]
-            for of_target, chosen, allowed in zip(self.candidates.sources, parents, self.allowed, strict=True)
+            sources[self.candidates.sources[row][parents[row]]][self.allowed[row][parents[row]]]
+            for row in which.tolist()
         ]
         padded = torch.nn.utils.rnn.pad_sequence(read, batch_first=True)
-        both = torch.cat([self.always, padded, self.values], 1)
-        both = self.columns.without_intercepts(both, self.root.square()) * self.root[:, None]
+        both = torch.cat([self.always[which], padded, self.values[which]], 1)
+        both = self.columns.without_intercepts(both, self.root[which].square()) * self.root[which, None]
         basis, values = orthonormal(both[:, :-1]), both[:, -1]
         left = values - (basis @ (basis.mT @ values[:, :, None]))[:, :, 0]
-        return basis, values, (left.square().sum(1) / self.rows).clamp_min(TINY)
+        return basis, values, (left.square().sum(1) / self.rows[which]).clamp_min(TINY)
 
     def _score(self, variances: Float[Tensor, " target"], parents: Parents) -> float:
         """Return the log likelihood of the regressions without drivers, less the price of the parents."""
@@ -355,21 +384,22 @@ class DriverSearch:
             signals = signals / signals.square().mean(1, keepdim=True).sqrt().clamp_min(TINY)
         doubt = torch.zeros(count * DELAYS, count * DELAYS, dtype=DOUBLE)
         persistence = torch.full((count,), 0.3, dtype=DOUBLE)
-        angle = 2 * math.pi * torch.arange(rows // 2 + 1, dtype=DOUBLE) / rows
-        turns = torch.polar(torch.ones(DELAYS, len(angle), dtype=DOUBLE), -torch.arange(DELAYS)[:, None] * angle)
-        times = torch.full_like(angle, 2.0)  # how often each frequency occurs
-        times[0], times[-1] = 1.0, 2.0 if rows % 2 else 1.0
+        share = self.rows / rows  # of the rows of each target that are not missing; missing rows are 0
+        complete = bool(self.seen.all())
         inside = basis.mT @ values[:, :, None]  # (target, column, 1)
+        of_all = basis.mT.flatten(0, 1)  # (target * column, row)
+        apart = (torch.arange(DELAYS)[None] - torch.arange(DELAYS)[:, None]) % rows
         total = -math.inf
         for _ in range(ITERATIONS):
             # maximisation: each target is a regression on its columns and the delayed drivers
-            delayed = _delayed(signals) * self.seen[:, None]  # (target, state, row)
-            cross = delayed @ basis  # (target, state, column)
-            block = delayed @ delayed.mT - cross @ cross.mT + self.rows[:, None, None] * doubt
+            delayed = _delayed(signals)  # (state, row)
+            present = delayed if complete else delayed * self.seen[:, None]
+            cross = torch.unflatten(of_all @ delayed.mT, 0, basis.mT.shape[:2]).mT  # (target, state, column)
+            block = present @ present.mT - cross @ cross.mT + self.rows[:, None, None] * doubt
             block.diagonal(dim1=1, dim2=2).add_(1.0)
-            weights = torch.linalg.solve(block, delayed @ values[:, :, None] - cross @ inside)
-            moved = (weights.mT @ delayed)[:, 0]
-            residuals = values - (basis @ (inside - cross.mT @ weights))[:, :, 0]
+            weights = torch.linalg.solve(block, (values @ delayed.mT)[:, :, None] - cross @ inside)
+            moved = weights[:, :, 0] @ delayed if complete else (weights.mT @ present)[:, 0]
+            residuals = values - ((inside - cross.mT @ weights).mT @ basis.mT)[:, 0]
             unsure = (weights.mT @ doubt @ weights)[:, 0, 0]
             variances = torch.maximum((residuals - moved).square().sum(1) / self.rows + unsure, FLOOR * alone)
             loadings = weights[:, :, 0].unflatten(1, (count, DELAYS))
@@ -377,20 +407,11 @@ class DriverSearch:
             told = sizes / variances[:, None]
             variances = torch.maximum(variances, (sizes / (told.sum(0) - told).clamp_min(TINY)).amax(1).minimum(alone))
             # expectation: the posterior of the drivers at each frequency
-            spectra = torch.fft.rfft(residuals) * (rows / self.rows[:, None]).sqrt()  # missing rows are 0
-            read = torch.einsum("ikd,df->fik", loadings.to(turns), turns)
-            spread = (1 - torch.polar(persistence[:, None].expand(-1, len(angle)), -angle)).abs().square()
-            sizes_of = spectra.abs().square() / variances[:, None]  # (target, frequency)
-            information, evidence = _read_from(read, spectra, variances)
-            information = information + torch.diag_embed(spread.mT).to(read)
-            covariances = torch.linalg.inv(information)
-            prior = float((times * spread.log()).sum()) / 2
-            before, total = total, prior + _log_likelihood(information, evidence, sizes_of.sum(0), variances, times)
+            before, (means, covariances, total) = total, _posterior(residuals, loadings, variances, persistence, share)
             if total < before + ENOUGH:
                 break
-            signals = torch.fft.irfft(torch.einsum("fkl,fl->kf", covariances, evidence), n=rows)
-            shared = torch.fft.irfft(covariances.permute(1, 2, 0), n=rows)
-            apart = (torch.arange(DELAYS)[None] - torch.arange(DELAYS)[:, None]) % rows
+            signals = torch.fft.irfft(means, n=rows)
+            shared = torch.fft.irfft(covariances, n=rows)
             doubt = shared[:, :, apart].permute(0, 2, 1, 3).reshape(count * DELAYS, count * DELAYS)
             doubt = (doubt + doubt.mT) / 2
             own = shared.diagonal(dim1=0, dim2=1).mT  # (driver, row)
@@ -401,15 +422,9 @@ class DriverSearch:
             signals, each = signals / size[:, None], size.repeat_interleave(DELAYS)
             doubt = doubt / each[:, None] / each
         apart_ones = rows / 2 * (alone.log() + 1)  # less the log likelihood of each target without drivers
-        gains, squares_of_all = torch.zeros_like(alone), sizes_of.sum(0)
-        others = ~torch.eye(len(alone), dtype=torch.bool)
-        for target in range(len(alone)):
-            own_information, own_evidence = _read_from(read[:, [target]], spectra[[target]], variances[[target]])
-            without = (information - own_information, evidence - own_evidence, squares_of_all - sizes_of[target])
-            gains[target] = total - prior - _log_likelihood(*without, variances[others[target]], times)
-        gains = gains + apart_ones
-        share = float(self.rows.mean()) / rows
-        gains, gained = share * gains, share * (total + float(apart_ones.sum()))
+        gains = _parts_of(residuals, loadings, variances, share, means, covariances) + apart_ones
+        seen_share = float(self.rows.mean()) / rows
+        gains, gained = seen_share * gains, seen_share * (total + float(apart_ones.sum()))
         # a loading pays as in the Bayesian information criterion, or what it gains if that is less
         errors = torch.linalg.inv(block).diagonal(dim1=1, dim2=2) * variances[:, None]
         squares, most = weights[:, :, 0].square() / errors, self.rows.log()[:, None]
@@ -420,29 +435,89 @@ class DriverSearch:
         return FactorModel(loadings, variances, persistence, signals, residuals, gains, score)
 
 
-def _read_from(
-    read: Complex[Tensor, "frequency target driver"],
-    spectra: Complex[Tensor, "target frequency"],
+def _posterior(
+    residuals: Rows,
+    loadings: Float[Tensor, "target driver delay"],
     variances: Float[Tensor, " target"],
-) -> tuple[Complex[Tensor, "frequency driver driver"], Complex[Tensor, "frequency driver"]]:
-    """Return what some targets say about the drivers at each frequency: precision, and precision times mean."""
-    weighted = read.conj() / variances[:, None]
-    return weighted.mT @ read, torch.einsum("fik,if->fk", weighted, spectra)
+    persistence: Float[Tensor, " driver"],
+    share: Float[Tensor, " target"],
+) -> tuple[Complex[Tensor, "driver frequency"], Complex[Tensor, "driver driver frequency"], float]:
+    r"""Return mean and covariance of the drivers at each frequency, and Whittle's log likelihood.
+
+    With $\Lambda$ the transfer from drivers to targets at a frequency, $V$ the ``variances`` and $r$ the residuals, the
+    precision is $\Omega = \mathrm{diag}|1 - \phi e^{-i \omega}|^2 + \Lambda^* V^{-1} \Lambda$ and the mean
+    $\Omega^{-1} \Lambda^* V^{-1} r$. ``share`` is that of the rows of each target that are not missing.
+    """
+    rows = residuals.shape[1]
+    turns, times = _frequencies(rows)
+    weighted = (loadings / variances[:, None, None]).flatten(1)
+    products = weighted.mT @ loadings.flatten(1)  # (state, state)
+    products = products.view(-1, DELAYS, len(products) // DELAYS, DELAYS).transpose(1, 2).flatten(2)
+    information = products.to(turns) @ (turns.conj()[:, None] * turns).flatten(0, 1)  # (driver, driver, frequency)
+    spread = (1 - persistence[:, None] * turns[1]).abs().square()
+    information.diagonal(dim1=0, dim2=1).add_(spread.mT)
+    joined = torch.fft.rfft((weighted / share.sqrt()[:, None]).mT @ residuals)  # (state, frequency)
+    evidence = (torch.unflatten(joined, 0, (-1, DELAYS)) * turns.conj()).sum(1)
+    covariances, determinants = _inverse(information)
+    means = (covariances * evidence).sum(1)
+    explained = (evidence.conj() * means).sum(0).real / rows
+    noise = float((residuals.square().sum(1) / (share * variances)).sum()) + rows * float(variances.log().sum())
+    total = float((times * (spread.log().sum(0) - determinants + explained)).sum()) - noise
+    return means, covariances, total / 2
 
 
-def _log_likelihood(
-    information: Complex[Tensor, "frequency driver driver"],
-    evidence: Complex[Tensor, "frequency driver"],
-    squares: Float[Tensor, " frequency"],
+def _parts_of(
+    residuals: Rows,
+    loadings: Float[Tensor, "target driver delay"],
     variances: Float[Tensor, " target"],
-    times: Float[Tensor, " frequency"],
-) -> float:
-    """Return Whittle's log likelihood without the part of the prior of the drivers; one row per two frequencies."""
-    rows = float(times.sum())
-    solved = torch.linalg.solve(information, evidence[..., None])[..., 0]
-    squares = squares - (evidence.conj() * solved).sum(1).real
-    determinants = variances.log().sum() + torch.linalg.slogdet(information)[1]
-    return -0.5 * float((times * (determinants + squares / rows)).sum())
+    share: Float[Tensor, " target"],
+    means: Complex[Tensor, "driver frequency"],
+    covariances: Complex[Tensor, "driver driver frequency"],
+) -> Float[Tensor, " target"]:
+    r"""Return the log likelihood of each target given all others.
+
+    With $u_i$ the conjugate of row $i$ of $\Lambda$, the precision without target $i$ is $\Omega - u_i u_i^* / v_i$, of
+    rank one less, so its determinant and inverse follow from those of $\Omega$.
+    """
+    rows = residuals.shape[1]
+    turns, times = _frequencies(rows)
+    spectra = torch.fft.rfft(residuals) / share.sqrt()[:, None]  # (target, frequency)
+    read = loadings.to(turns) @ turns  # (target, driver, frequency)
+    moved = (read * means).sum(1)
+    known = torch.zeros_like(variances[:, None] * times)  # u* C u / v
+    for k, row in enumerate(covariances):
+        known += (read[:, k] * (row * read.conj()).sum(1)).real
+    known = known / variances[:, None]
+    free = (1 - known).clamp_min(TINY)
+    power = spectra.abs().square()
+    without = (moved - spectra * known).abs().square() / free + power * known - 2 * (spectra.conj() * moved).real
+    total = free.log() - (power + without) / (rows * variances[:, None])
+    parts: Tensor = (total @ times - rows * variances.log()) / 2
+    return parts
+
+
+@lru_cache(maxsize=4)
+def _frequencies(rows: int) -> tuple[Complex[Tensor, "delay frequency"], Float[Tensor, " frequency"]]:
+    """Return the factor of each delay at each frequency of some rows, and how often the frequency occurs."""
+    angle = 2 * math.pi * torch.arange(rows // 2 + 1, dtype=DOUBLE) / rows
+    times = torch.full_like(angle, 2.0)
+    times[0], times[-1] = 1.0, 2.0 if rows % 2 else 1.0
+    return torch.polar(torch.ones(DELAYS, len(angle), dtype=DOUBLE), -torch.arange(DELAYS)[:, None] * angle), times
+
+
+def _inverse(
+    matrices: Complex[Tensor, "driver driver frequency"],
+) -> tuple[Complex[Tensor, "driver driver frequency"], Float[Tensor, " frequency"]]:
+    """Return the inverses of small definite matrices and the logarithms of their determinants, by elimination."""
+    matrices, logs = matrices.clone(), torch.zeros_like(matrices[0, 0].real)
+    for k in range(len(matrices)):
+        pivot = matrices[k, k].real.clone()
+        row, column = matrices[k] / pivot, matrices[:, k].clone()
+        matrices -= column[:, None] * row
+        matrices[k], matrices[:, k] = row, -column / pivot
+        matrices[k, k] = 1 / pivot
+        logs += pivot.log()
+    return matrices, logs
 
 
 def _keys(series: Int[Tensor, " row"] | None, times: Float[Tensor, " row"] | None) -> list[tuple[int, float]]:

@@ -33,8 +33,13 @@ ROWS_PER_COLUMN = 5  # fewer rows per column are not enough to choose a form
 WORTH = 0.025  # gain of the criterion: about 5 % of the residual variance of the other forms
 
 
-def possible_forms(pairs: Pairs, layout: SeriesLayout, candidates: Candidates | None = None) -> list[ColumnForm]:
-    """Return the forms that the window allows; with limited lags, those with one column per lag and no others."""
+def possible_forms(
+    pairs: Pairs, layout: SeriesLayout, candidates: Candidates | None = None, *, driven: bool = False
+) -> list[ColumnForm]:
+    """Return the forms that the window allows; with limited lags, those with one column per lag and no others.
+
+    Where known columns are those of shared drivers (``driven``), sources do not send deviations from them.
+    """
     kinds, limited = [(False, False), (True, False)] + [(False, True)] * (num_sent(layout) == 1), False
     counts = {count for count in LAGS if count <= layout.window}
     if candidates is not None and candidates.ages is not None:
@@ -42,7 +47,7 @@ def possible_forms(pairs: Pairs, layout: SeriesLayout, candidates: Candidates | 
         counts = {count for count in {*counts, layout.window} if count >= candidates.fewest_lags}
     return [
         ColumnForm(count, mean, squares, offsets, with_products, deviations)
-        for deviations in ((False, True) if layout.known else (False,))
+        for deviations in ((False, True) if layout.known and not driven else (False,))
         for count in sorted(counts)
         for mean in ((False,) if count == 1 or limited else (False, True))
         for squares, with_products in kinds
@@ -65,20 +70,34 @@ def choose_form(
     candidates: Candidates,
     horizon: int = 1,
     row_weights: Float[Tensor, "row node"] | None = None,
+    *,
+    driven: bool = False,
 ) -> ColumnForm:
     """Return the form with the largest criterion."""
-    forms = possible_forms(pairs, layout, candidates)
+    return max(form_scores(pairs, layout, candidates, horizon, row_weights, driven=driven), key=lambda one: one[1])[0]
+
+
+def form_scores(
+    pairs: Pairs,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    horizon: int = 1,
+    row_weights: Float[Tensor, "row node"] | None = None,
+    *,
+    driven: bool = False,
+) -> list[tuple[ColumnForm, float]]:
+    """Return every possible form and its criterion, in nats; with products, less what they must gain."""
+    forms = possible_forms(pairs, layout, candidates, driven=driven)
     nodes, few = candidates.first_targets(MOST_TARGETS).compact()
     rows = _some(pairs)
     some = pairs[rows]
     weights = None if row_weights is None else row_weights[rows][:, nodes]
     scaled = ScaledValues.of(some, layout, max(form.lags for form in forms), nodes)
     least = WORTH * len(few.targets) * len(some) / horizon
-    scores = [
-        _criterion(replace(scaled.columns(form), row_weights=weights), few, horizon) - form.products * least
+    return [
+        (form, _criterion(replace(scaled.columns(form), row_weights=weights), few, horizon) - form.products * least)
         for form in forms
     ]
-    return forms[max(range(len(forms)), key=scores.__getitem__)]
 
 
 def _some(pairs: Pairs) -> Tensor | slice:
@@ -125,8 +144,11 @@ def _best_sets(columns: Columns, candidates: Candidates, horizon: int) -> float:
     if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
         return -math.inf
     matrices = products.product_matrices(columns, screened, weights[None])[0]
-    members, left, sizes = products.set_residuals(matrices, screened.width)
-    fit = (-rows / 2)[:, None] * left.clamp_min((EXACT * rows)[:, None, None]).log().sum(-1)
-    cost = (always[:, None] + sizes * left.shape[2]) / 2 * rows.log()[:, None] + PRIOR * members.sum(1)
-    padded = (~screened.used).to(sizes) @ members.to(sizes).mT > 0
-    return float((fit - cost).masked_fill(padded, -math.inf).amax(1).sum())
+    channels, logs = columns.targets.shape[2], rows.log()
+
+    def fit(left: Float[Tensor, "target set channel"]) -> Float[Tensor, "target set"]:
+        found: Tensor = (-rows / 2)[:, None] * left.clamp_min((EXACT * rows)[:, None, None]).log().sum(-1)
+        return found
+
+    best = products.best_of_sets(matrices, screened.used, fit, channels / 2 * logs, PRIOR)
+    return float((best - always / 2 * logs).sum())

@@ -67,6 +67,7 @@ class ParentEvidence:
     ``agreement``  $\\lambda$
     ``notes``      sentences by the names of the findings, which are constants of ``diagnostics``
     ``drivers``    the shared drivers of the nodes, if there are likely any
+    ``search``     the form, the drivers, however unlikely, and the weights of the rows, for another observation model
     """
 
     candidates: Candidates
@@ -81,7 +82,8 @@ class ParentEvidence:
     resamples: int
     agreement: float
     notes: dict[str, str]
-    drivers: Drivers | None = None
+    drivers: Drivers | None
+    search: tuple[ColumnForm, Drivers | None, Float[Tensor, "row node"] | None]
 
 
 def parent_evidence(
@@ -102,6 +104,7 @@ def parent_evidence(
     grouped: bool = True,
     driven: bool = True,
     smallest: float = SMALLEST,
+    earlier: ParentEvidence | None = None,
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
@@ -111,7 +114,8 @@ def parent_evidence(
     ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
     Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
-    are those of linear regressions. ``grouped`` allows groups of copies.
+    are those of linear regressions. ``grouped`` allows groups of copies. The form, the drivers and the weights of the
+    rows are those of ``earlier`` evidence from the same pairs, if it is given.
     """
     beside = [(torch.ones(len(candidates.targets), dtype=DOUBLE), pairs, layout)]
     if backgrounds is not None:
@@ -120,12 +124,16 @@ def parent_evidence(
     undriven = beside[0][1:]
     _, pairs, layout = beside[0]
     none = torch.zeros_like(candidates.used)
-    simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
-    row_weights = with_volatility(simple, candidates, none, observation).row_weights
     given, drivers = form, None
-    form = choose_form(pairs, layout, candidates, horizon, row_weights) if given is None else given
-    if driven and horizon == 1 and not (form.mean or form.products):  # a driver imitates noisy values and products
-        drivers = find_drivers(pairs, layout, candidates, form, row_weights)
+    if earlier is not None:
+        form, drivers, row_weights = earlier.search
+    else:
+        simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
+        row_weights = with_volatility(simple, candidates, none, observation).row_weights
+        form = choose_form(pairs, layout, candidates, horizon, row_weights) if given is None else given
+        if driven and horizon == 1 and not (form.mean or form.products):  # a driver imitates noisy values and products
+            drivers = find_drivers(pairs, layout, candidates, form, row_weights)
+    found_drivers = drivers
     if drivers is not None:
         weight = drivers.weight
         driven_ones = [(weight * share, *drivers.added_to(one, its_layout)) for share, one, its_layout in beside]
@@ -133,9 +141,11 @@ def parent_evidence(
         beside = [*driven_ones, *others] if weight >= BELIEVED else [*others, *driven_ones]
         drivers = drivers if drivers.prob >= BELIEVED else None
         _, pairs, layout = beside[0]
-        simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
-        row_weights = with_volatility(simple, candidates, none, observation).row_weights
-        form = choose_form(pairs, layout, candidates, horizon, row_weights) if given is None else given
+        if earlier is None and weight >= BELIEVED:  # again, beside the drivers
+            simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
+            row_weights = with_volatility(simple, candidates, none, observation).row_weights
+            form = given or choose_form(pairs, layout, candidates, horizon, row_weights, driven=True)
+    search = form, found_drivers, row_weights
     plain = build_columns(pairs, layout, form)
     columns = replace(plain, row_weights=row_weights)
     if observation is not None:
@@ -243,6 +253,7 @@ def parent_evidence(
         agreement,
         said,
         drivers,
+        search,
     )
 
 

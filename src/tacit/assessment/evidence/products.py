@@ -10,8 +10,9 @@ Cholesky factors of submatrices of one matrix of cross products per target. A re
 without products.
 """
 
+from collections.abc import Callable
 from functools import cache
-from itertools import combinations, combinations_with_replacement
+from itertools import chain, combinations, combinations_with_replacement
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -26,6 +27,8 @@ MOST_PARENTS = 5
 MOST_CANDIDATES = 12
 MOST_SETS = 800  # per target: with more, the largest set has one parent fewer
 MOST_BYTES = 64e6
+CACHED_BYTES = 2e6  # of the matrices of sets: about the size of a cache
+TINY = 1e-6  # nats
 Scores = Float[Tensor, "chain set"]
 
 
@@ -131,6 +134,65 @@ def _explained(matrices: Matrices, columns: Int[Tensor, "set place"], first: int
     return torch.cat(found)
 
 
+def best_of_sets(
+    matrices: Matrices,
+    used: Bool[Tensor, "chain candidate"],
+    fit: Callable[[Float[Tensor, "chain some channel"]], Float[Tensor, "chain some"]],
+    per_column: Float[Tensor, " chain"],
+    per_member: float,
+) -> Float[Tensor, " chain"]:
+    """Return the largest value of all sets: the ``fit`` of the residual sums of squares less the cost of the set.
+
+    A set leaves over at least what a larger one does. So sets of three or more are evaluated only within those unions
+    of pairs of candidates whose fit, at the cost of the set, exceeds the value of all smaller sets.
+    """
+    width = used.shape[1]
+    first, (members, by_size) = width + len(pairs_of(width)), _all_sets(width)
+    totals = matrices.diagonal(dim1=1, dim2=2)[:, None, first:]
+    best, of_size = fit(totals)[:, 0], torch.split(members, [len(columns) for columns in by_size])
+    for size, columns in enumerate(by_size[1:], 1):
+        cost = columns.shape[1] * per_column + size * per_member
+        tried = ~(of_size[size] & ~used[:, None]).any(2)  # (chain, set)
+        if size > 2:
+            unions, of_unions = _unions(width, size)
+            every = torch.ones(len(used), len(unions), dtype=torch.bool)
+            reach = fit(totals - _explained_of(matrices, of_unions, every, first)) - cost[:, None]
+            open_unions = ~(reach <= best[:, None] - TINY)  # NaN: some columns of the union are redundant
+            inside = ~(of_size[size] & ~unions[:, None]).any(2)  # (union, set)
+            tried &= (open_unions.double() @ inside.double()) > 0
+        values = fit(totals - _explained_of(matrices, columns, tried, first)) - cost[:, None]
+        best = torch.maximum(best, values.masked_fill(~tried | values.isnan(), -torch.inf).amax(1))
+    return best
+
+
+@cache
+def _unions(width: int, size: int) -> tuple[Bool[Tensor, "union candidate"], Int[Tensor, "union column"]]:
+    """Return unions of pairs of candidates that contain all sets of a size, and the columns of each."""
+    pairs = [(place, min(place + 1, width - 1)) for place in range(0, width, 2)]
+    found = []
+    for some in combinations(pairs, min(size, len(pairs))):
+        inside = {*chain(*some)}
+        others = [place for place in range(width) if place not in inside]
+        found.append(tuple(sorted([*inside, *others[: 2 * size - len(inside)]])))  # all of one size
+    members = torch.tensor([[place in one for place in range(width)] for one in found])
+    return members, torch.tensor([set_columns(width, one) for one in found])
+
+
+def _explained_of(
+    matrices: Matrices, columns: Int[Tensor, "set place"], which: Bool[Tensor, "chain set"], first: int
+) -> Float[Tensor, "chain set channel"]:
+    """Return the sums of squares that ``which`` sets explain, 0 for the others, NaN if their columns are redundant."""
+    found = matrices.new_zeros(*which.shape, matrices.shape[1] - first)
+    chains, sets = which.nonzero().unbind(1)
+    for some in torch.split(torch.arange(len(chains)), max(1, int(CACHED_BYTES / (8 * columns.shape[1] ** 2)))):
+        of_chain, read = chains[some, None], columns[sets[some]]
+        factor, failed = torch.linalg.cholesky_ex(matrices[of_chain[..., None], read[:, :, None], read[:, None]])
+        solved = torch.linalg.solve_triangular(factor, matrices[of_chain, read, first:], upper=False)
+        explained = solved.square().sum(1)
+        found[chains[some], sets[some]] = explained.masked_fill(failed[:, None] > 0, torch.nan)
+    return found
+
+
 def set_scores(
     matrices: Matrices, width: int, rows: Float[Tensor, " chain"], always: Float[Tensor, " chain"]
 ) -> tuple[Float[Tensor, "set candidate"], Scores]:
@@ -144,17 +206,19 @@ def set_scores(
 
 def product_gains(columns: Columns, candidates: Candidates) -> Float[Tensor, "target candidate"]:
     """Return the largest share of its target that a candidate explains in a product with any other, or its square."""
-    values = columns.sources[:, :, 0]
-    found = []
+    values = columns.sources[:, :, 0].contiguous()
+    found, squares, before = [], values.new_zeros(0, 0), None
     for row, target in enumerate(candidates.targets.tolist()):
         known = columns.observed[:, target, None]
         always = columns.without_intercepts(candidates.always(columns, torch.tensor([row]))[0], known[:, 0])
         basis = orthonormal(always * known[:, 0])
         aim = columns.without_intercepts(columns.targets[:, target].mT, known[:, 0]).mT * known
         aim = aim - basis @ (basis.mT @ aim)
+        if before is None or not torch.equal(known, before):  # most targets are observed in the same rows
+            seen, before = values * known, known
+            squares = (seen.square().mT @ seen.square() - (seen.mT @ seen).square() / known.sum()).clamp_min(1e-9)
         among = torch.cat([torch.tensor([target]), candidates.sources[row]])
-        seen, count = values[:, among] * known, known.sum()
-        spread = (seen.square().mT @ seen.square() - (seen.mT @ seen).square() / count).clamp_min(1e-9)
+        seen, spread = values[:, among] * known, squares[among][:, among]
         shared = torch.stack([(seen * one[:, None]).mT @ seen for one in aim.mT])  # (channel, node, node)
         shares = shared.square() / spread / aim.square().sum(0)[:, None, None].clamp_min(1e-300)
         shares[:, :, 1:][:, :, ~candidates.used[row]] = 0
