@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,6 +66,8 @@ class RegressionEvidence:
     ``within``  the effects within a step, if edges may have them
     ``observation``  the observation model of the regressions, if it is not Gaussian
     ``backgrounds``  the backgrounds of the targets, if any has one
+    ``changed``  the place of the time of the change of each edge in ``moments``, if any edge changes
+    ``changes``  the edges that change, as in ``record.json``
     """
 
     evidence: Evidence
@@ -80,6 +83,9 @@ class RegressionEvidence:
     within: WithinStep | None = None
     observation: ObservationModel | None = None
     backgrounds: Backgrounds | None = None
+    changed: Int[Tensor, "row slot"] | None = None
+    moments: tuple[str, ...] = ()
+    changes: tuple[dict[str, Any], ...] = ()
 
     @property
     def kept(self) -> EdgeMask:

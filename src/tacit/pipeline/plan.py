@@ -14,6 +14,7 @@ from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.closed_form import has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
+from tacit.pipeline.edge_changes import with_changes
 from tacit.pipeline.edge_lags import lags_beyond, with_lags
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
 from tacit.pipeline.first_edges import FIRST_LOOK, first_edges
@@ -275,6 +276,7 @@ def _with_evidence(
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)
+        evidence = with_changes(evidence, dataset, config.assessment.fdr, config.graph.depends_on)
         if said:
             notes = (TAKEN_OUT.format(words=", ".join(said)), *evidence.evidence.notes)
             evidence = replace(evidence, evidence=replace(evidence.evidence, notes=notes))
