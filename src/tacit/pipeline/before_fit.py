@@ -27,6 +27,7 @@ def known_before_fit(evidence: RegressionEvidence | None, config: FitConfig, *, 
         from_evidence(shaped, config, seconds=evidence.seconds, resamples=evidence.resamples),
         evidence.lags,
     )
+    assessment.evidence["smallest_effect"] = config.graph.smallest_effect
     if lags is not None:
         lag = lag_of_edges(lags, evidence.rules, over_table=over_table)
         assessment.edges = assessment.edges.updated(lag=lag, lags=lags)

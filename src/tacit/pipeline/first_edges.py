@@ -1,6 +1,6 @@
 """The edges that are shown before a model is fitted: those of a first look, then those of the evidence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,6 +14,10 @@ from tacit.shapes import EdgeMask
 SHOWN = 5
 FIRST_LOOK = "first look (newest values only, before resampling)"
 FROM_EVIDENCE = "from the evidence"
+TOO_SMALL = (
+    "{edges} not listed because the effect may be too small: {what} not clearly explain more than {share:.3g}% of what "
+    "the other parents and drivers of the target explain (--smallest-effect 0 lists {them})."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,19 @@ def edges_from_evidence(evidence: RegressionEvidence, fdr: float) -> EvidentEdge
     if rules.symmetric:
         listed &= source < target
     return EvidentEdges(exists, places, listed, units.undirected)
+
+
+def with_small_effects(evidence: RegressionEvidence, smallest: float, fdr: float) -> RegressionEvidence:
+    """Return the evidence with a note on the edges that are not listed because their effects are too small."""
+    if evidence.any_size is None:
+        return evidence
+    every = replace(evidence, evidence=replace(evidence.evidence, exists=evidence.any_size))
+    count = int((edges_from_evidence(every, fdr).listed & ~edges_from_evidence(evidence, fdr).listed).sum())
+    if not count:
+        return evidence
+    edges, what, them = ("1 edge is", "it does", "it") if count == 1 else (f"{count:,} edges are", "they do", "them")
+    said = TOO_SMALL.format(edges=edges, what=what, share=100 * smallest, them=them)
+    return replace(evidence, evidence=replace(evidence.evidence, notes=(*evidence.evidence.notes, said)))
 
 
 def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EVIDENCE) -> str:

@@ -67,6 +67,7 @@ class ParentEvidence:
     ``agreement``  $\\lambda$
     ``notes``      sentences by the names of the findings, which are constants of ``diagnostics``
     ``drivers``    the shared drivers of the nodes, if there are likely any
+    ``any_size``   the probabilities with effects of any size
     """
 
     candidates: Candidates
@@ -82,6 +83,7 @@ class ParentEvidence:
     agreement: float
     notes: dict[str, str]
     drivers: Drivers | None = None
+    any_size: Probs | None = None
 
 
 def parent_evidence(
@@ -206,7 +208,7 @@ def parent_evidence(
             [torch.where(first, a, one.masked_fill(in_group, 0.0)) for a, one in zip(of_any, both, strict=True)]
         )
         mean, either = _mixed(both, agreement), _mixed(of_any, agreement)
-    mean = torch.where(groups > 0, mean, mean * counts)
+    any_size, mean = mean, torch.where(groups > 0, mean, mean * counts)
     in_model = torch.where(groups > 0, first_members(groups) & (either >= BELIEVED), both[0] * counts >= BELIEVED)
     linear = once if observation is None else replace(regressions, columns=plain).on(every)
     effects = linear.effects(in_model)
@@ -243,6 +245,7 @@ def parent_evidence(
         agreement,
         said,
         drivers,
+        alone.scatter(1, places, any_size),
     )
 
 
