@@ -146,12 +146,15 @@ def _print_edges(console: Any, job: "FitJob") -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("edge")
     directions = any(row["direction"] for row in rows)
-    wide = directions or columns.group is not None  # without the standard error, to fit 80 columns
+    wide = (
+        directions or columns.group is not None or columns.changed is not None
+    )  # without the standard error, to fit 80 columns
     shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"] and not wide}
     shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
     lags = job.run.lags
     shown |= {"lag": known["lag"] and lags is not None and lags.effects.shape[1] > 1}
     shown |= {"direction": directions, "varies": any(row["varies"] for row in rows)}
+    shown["changed"] = any(row["changed"] for row in rows)
     for name in (name for name, is_shown in shown.items() if is_shown):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
@@ -165,6 +168,7 @@ def _print_edges(console: Any, job: "FitJob") -> None:
             "lag": "-" if row["lag"] is None else f"{row['lag']:.0f}",
             "direction": row["direction"] or "-",
             "varies": row["varies"] or "-",
+            "changed": row["changed"] or "-",
         }
         arrow = "-" if symmetric or row["undirected"] else "->"
         edge = Text(f"{row['source']} {arrow} {row['target']}")  # no markup

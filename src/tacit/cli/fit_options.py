@@ -85,6 +85,15 @@ Regimes = Annotated[
     str | None,
     _text("N|auto", "Edges may switch together between N regimes; auto: choose N from the data.", GRAPH),
 ]
+SmallestEffect = Annotated[
+    str | None,
+    _text(
+        "SHARE",
+        "An edge must explain this share of what the other parents and drivers of its target explain; 0: any. "
+        "[default: 0.02]",
+        GRAPH,
+    ),
+]
 
 Quick = Annotated[bool, _flag("--quick", "No assessment: no standard errors, fit test or controls.", ASSESSMENT)]
 Thorough = Annotated[

@@ -74,6 +74,7 @@ def fit(
     simultaneous: given.Simultaneous = False,
     depends_on: given.DependsOn = None,
     regimes: given.Regimes = None,
+    smallest_effect: given.SmallestEffect = None,
     quick: given.Quick = False,
     thorough: given.Thorough = False,
     std_errors: given.StdErrors = None,
@@ -132,6 +133,7 @@ def fit(
             "--simultaneous": (("graph", "simultaneous"), simultaneous),
             "--depends-on": (("graph", "depends_on"), None if depends_on is None else _names([depends_on])),
             "--regimes": (("graph", "regimes"), _number_or_word(regimes)),
+            "--smallest-effect": (("graph", "smallest_effect"), smallest_effect),
             "--std-errors": (("assessment", "bootstrap_replicas"), std_errors),
         }
         if resume is not None:

@@ -210,6 +210,12 @@ class GraphOptions(Closed):
     density: float | None = Field(
         None, gt=0, lt=1, description="prior fraction of edges that exist; estimated from the data if left out"
     )
+    smallest_effect: float = Field(
+        0.02,
+        ge=0,
+        lt=1,
+        description="share of what the other parents and drivers of a target explain that an edge must explain; 0: any",
+    )
     prior_weight: float | None = Field(
         None, gt=0, description="weight of the priors in training; set from the data if left out"
     )

@@ -27,9 +27,14 @@ def known_before_fit(evidence: RegressionEvidence | None, config: FitConfig, *, 
         from_evidence(shaped, config, seconds=evidence.seconds, resamples=evidence.resamples),
         evidence.lags,
     )
+    assessment.evidence["smallest_effect"] = config.graph.smallest_effect
     if lags is not None:
         lag = lag_of_edges(lags, evidence.rules, over_table=over_table)
         assessment.edges = assessment.edges.updated(lag=lag, lags=lags)
+    if evidence.changed is not None:
+        changed = evidence.shaped(evidence.changed, over_table)
+        assessment.edges = assessment.edges.updated(changed=changed, moments=evidence.moments)
+        assessment.evidence["changes"] = list(evidence.changes)
     if evidence.within is not None:
         assessment.edges = assessment.edges.updated(**within_columns(evidence.within))
         notes = [*assessment.evidence["notes"], *evidence.within.notes]

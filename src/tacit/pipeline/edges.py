@@ -18,7 +18,7 @@ from tacit.graph import GraphDistribution, edge_table, listed_table, to_networkx
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.listing import Listing
-from tacit.records import EDGE_COLUMNS, GROUP, WORDS, EdgesBy
+from tacit.records import CHANGED, EDGE_COLUMNS, GROUP, WORDS, EdgesBy
 
 if TYPE_CHECKING:
     import networkx
@@ -106,13 +106,13 @@ class Edges:
         """Return the columns besides ``exists`` and ``probability`` that were computed, in the order of ``edges.csv``.
 
         Text columns are indices: ``identifiable`` in ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in
-        ``VARIES``; ``group`` has the number of a group in its row.
+        ``VARIES``, ``changed`` in the moments of the edges; ``group`` has the number of a group in its row.
         """
         edges, found = self.fitted.edges, dict[str, Tensor]()
         for key in EDGE_COLUMNS:
             if key not in edges.known or key in ("exists", "probability"):
                 continue
-            found[key] = edges.known[key] if key in WORDS or key == GROUP else self.number(key)
+            found[key] = edges.known[key] if key in (*WORDS, GROUP, CHANGED) else self.number(key)
             if key in ACTING:
                 found[key] = found[key].masked_fill(~self.kept, torch.nan)
         return found
@@ -140,8 +140,9 @@ class Edges:
             table = listed_table(probs, candidates, self.fitted.nodes, attributes={**known, **attributes})
         else:
             table = edge_table(probs, self.fitted.nodes, exists=exists, attributes=attributes)
-        for name in attributes.keys() & WORDS.keys():
-            table[name] = [WORDS[name][number] for number in table[name]]
+        for name in attributes.keys() & {*WORDS, CHANGED}:
+            words = self.fitted.edges.words(name)
+            table[name] = [words[number] for number in table[name]]
         if GROUP in attributes:
             places = {name: number for number, name in enumerate(self.fitted.nodes)}
             source, target = ([places[name] for name in table[key]] for key in ("source", "target"))
@@ -227,9 +228,10 @@ class Edges:
             chosen=self._exported(threshold, found),
             attributes=attributes,
         )
-        for name in attributes.keys() & WORDS.keys():
+        for name in attributes.keys() & {*WORDS, CHANGED}:
+            words = self.fitted.edges.words(name)
             for _, _, edge in graph.edges(data=True):
-                edge[name] = WORDS[name][edge[name]]
+                edge[name] = words[edge[name]]
         if GROUP in attributes:
             table = self.table()
             names = dict(zip(zip(table["source"], table["target"], strict=True), table[GROUP], strict=True))

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,6 +66,9 @@ class RegressionEvidence:
     ``within``  the effects within a step, if edges may have them
     ``observation``  the observation model of the regressions, if it is not Gaussian
     ``backgrounds``  the backgrounds of the targets, if any has one
+    ``any_size``  the probability of each edge with effects of any size, without effects within a step
+    ``changed``  the place of the time of the change of each edge in ``moments``, if any edge changes
+    ``changes``  the edges that change, as in ``record.json``
     """
 
     evidence: Evidence
@@ -80,6 +84,10 @@ class RegressionEvidence:
     within: WithinStep | None = None
     observation: ObservationModel | None = None
     backgrounds: Backgrounds | None = None
+    any_size: Float[Tensor, "row slot"] | None = None
+    changed: Int[Tensor, "row slot"] | None = None
+    moments: tuple[str, ...] = ()
+    changes: tuple[dict[str, Any], ...] = ()
 
     @property
     def kept(self) -> EdgeMask:
@@ -214,9 +222,11 @@ def find_evidence(
         grouped=not rules.simultaneous and not rules.symmetric,
         driven=not first_look,
         earlier=earlier.found if earlier is not None and _is_real(earlier.observation, observation) else None,
+        smallest=config.graph.smallest_effect,
     )
-    exists, effect = (
-        placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)
+    exists, effect, any_size = (
+        placed(values, found.candidates, rules, over_table=over_table)
+        for values in (found.probs, found.effects, found.any_size)
     )
     prior: dict[str, float | str] = {
         "density": found.density,
@@ -240,8 +250,9 @@ def find_evidence(
         exists, effect, within = together.exists, together.effect, together.within
         prior |= {"density": together.lagged_density, "density_within_step": together.within_density}
     if rules.symmetric:
-        exists, effect = _both_ways(exists, found.density, rules), (effect + effect.mT) / 2
-    exists = _with_rules(exists, rules, over_table=over_table)
+        exists, any_size = (_both_ways(values, found.density, rules) for values in (exists, any_size))
+        effect = (effect + effect.mT) / 2
+    exists, any_size = (_with_rules(values, rules, over_table=over_table) for values in (exists, any_size))
     effect = effect.masked_fill(exists.isnan(), torch.nan)
     effect = _filled(effect, rules, rules.open_edges()[3], torch.nan, over_table=over_table)
     notes = (*found.notes.values(), *_constant_targets(pairs, dataset.nodes))
@@ -261,6 +272,7 @@ def find_evidence(
         within=within,
         observation=observation,
         backgrounds=backgrounds,
+        any_size=None if first_look or within is not None else any_size.float(),
     )
 
 

@@ -1,20 +1,43 @@
 """The edges that are shown before a model is fitted: those of a first look, then those of the evidence."""
 
+from dataclasses import dataclass, replace
+
 import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
 from tacit.assessment.evidence import edge_units, group_names
 from tacit.assessment.uncertainty import listed_edges
 from tacit.pipeline.evidence import RegressionEvidence
+from tacit.shapes import EdgeMask
 
 SHOWN = 5
 FIRST_LOOK = "first look (newest values only, before resampling)"
 FROM_EVIDENCE = "from the evidence"
+TOO_SMALL = (
+    "{edges} not listed because the effect may be too small: {what} not clearly explain more than {share:.3g}% of what "
+    "the other parents and drivers of the target explain (--smallest-effect 0 lists {them})."
+)
 
 
-def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EVIDENCE) -> str:
-    """Return the edges that this evidence lists, the most likely first, in one line."""
+@dataclass(frozen=True, eq=False)
+class EvidentEdges:
+    """The open edges of the rules and which of them the evidence lists.
+
+    ``exists``      the probability of each edge, in the shape of the evidence; ``places``  the open edges in it
+    ``undirected``  the pairs whose direction is open, in the same shape
+    """
+
+    exists: Float[Tensor, "row slot"]
+    places: tuple[Int[Tensor, " edge"], Int[Tensor, " edge"]]
+    listed: Bool[Tensor, " edge"]
+    undirected: EdgeMask
+
+
+def edges_from_evidence(evidence: RegressionEvidence, fdr: float) -> EvidentEdges:
+    """Return the edges that the evidence lists at a false discovery rate."""
     rules, within = evidence.rules, evidence.within
-    found, groups = evidence.evidence, evidence.evidence.groups
+    found = evidence.evidence
     units = (
         found.units if within is None else edge_units(found.exists, within.either.to(found.exists), within.directions)
     )
@@ -29,11 +52,32 @@ def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EV
     listed = listed_edges(exists, fdr, learned, symmetric=rules.symmetric and not evidence.over_table)[places]
     if rules.symmetric:
         listed &= source < target
+    return EvidentEdges(exists, places, listed, units.undirected)
+
+
+def with_small_effects(evidence: RegressionEvidence, smallest: float, fdr: float) -> RegressionEvidence:
+    """Return the evidence with a note on the edges that are not listed because their effects are too small."""
+    if evidence.any_size is None:
+        return evidence
+    every = replace(evidence, evidence=replace(evidence.evidence, exists=evidence.any_size))
+    count = int((edges_from_evidence(every, fdr).listed & ~edges_from_evidence(evidence, fdr).listed).sum())
+    if not count:
+        return evidence
+    edges, what, them = ("1 edge is", "it does", "it") if count == 1 else (f"{count:,} edges are", "they do", "them")
+    said = TOO_SMALL.format(edges=edges, what=what, share=100 * smallest, them=them)
+    return replace(evidence, evidence=replace(evidence.evidence, notes=(*evidence.evidence.notes, said)))
+
+
+def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EVIDENCE) -> str:
+    """Return the edges that this evidence lists, the most likely first, in one line."""
+    rules, groups, found = evidence.rules, evidence.evidence.groups, edges_from_evidence(evidence, fdr)
+    source, target, _, _ = rules.open_edges()
+    exists, places, listed = found.exists, found.places, found.listed
     chosen = listed.nonzero()[:, 0]
     chosen = chosen[exists[places][chosen].argsort(descending=True, stable=True)]
     if not len(chosen):
         return f"{heading}: no edge is listed"
-    no_arrow, nodes, probs = units.undirected[places] | rules.symmetric, rules.nodes, exists[places]
+    no_arrow, nodes, probs = found.undirected[places] | rules.symmetric, rules.nodes, exists[places]
     numbers = torch.zeros_like(source) if groups is None else groups[places]
     named = group_names(source.tolist(), target.tolist(), numbers.tolist(), nodes)
     first = [

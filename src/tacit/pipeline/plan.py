@@ -14,9 +14,10 @@ from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.closed_form import has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
+from tacit.pipeline.edge_changes import with_changes
 from tacit.pipeline.edge_lags import lags_beyond, with_lags
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
-from tacit.pipeline.first_edges import FIRST_LOOK, first_edges
+from tacit.pipeline.first_edges import FIRST_LOOK, first_edges, with_small_effects
 from tacit.pipeline.forecaster_choice import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules, require_lag_ranges, window_for_lags
 from tacit.pipeline.layout import usual_layout
@@ -222,6 +223,12 @@ def _with_evidence(
         "density, "
         'or evidence = "model" or "none"',
     )
+    smallest, usual = config.graph.smallest_effect, type(config.graph).model_fields["smallest_effect"].default
+    require(
+        regression or smallest == usual,
+        f"smallest_effect in [graph] requires regressions that test the edges, got {smallest} without them; leave it "
+        'out, or set evidence = "regression" in [graph]',
+    )
     require(
         regression or config.data.background in (("auto",), ("none",)),
         f"background in [data] requires regressions that test the edges, got '{', '.join(config.data.background)}' "
@@ -291,6 +298,8 @@ def _with_evidence(
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)
+        evidence = with_small_effects(evidence, config.graph.smallest_effect, config.assessment.fdr)
+        evidence = with_changes(evidence, dataset, config.assessment.fdr, config.graph.depends_on)
         if said:
             notes = (TAKEN_OUT.format(words=", ".join(said)), *evidence.evidence.notes)
             evidence = replace(evidence, evidence=replace(evidence.evidence, notes=notes))

@@ -1,7 +1,8 @@
 """The stage of a fit that tests which edges depend on the situation, after the standard errors of the constant graph.
 
-Only edges that are listed and act at times are tested: an edge that always acts does not depend on the situation. The
-probability of an edge that varies is the average over situations,
+Only edges that are listed and act at times are tested: an edge that always acts does not depend on the situation. On
+the time also those are tested that act in a part of the table (:mod:`tacit.pipeline.edge_changes`). The probability of
+an edge that varies is the average over situations,
 
 $$\\bar\\theta = \\tfrac1n \\sum_c \\theta(c), \\qquad \\mathrm{se}(\\bar\\theta)^2 = g^\\top C g,$$
 
@@ -19,6 +20,7 @@ from tacit.assessment.situations import VaryingEdges
 from tacit.data import Split
 from tacit.graph import ContextVariable, GraphDistribution
 from tacit.pipeline.listing import Listing
+from tacit.pipeline.situation_options import TIME
 from tacit.pipeline.situation_words import none_tested, varying_sentence
 from tacit.pipeline.situations import described
 from tacit.records import VARIES, EdgeFindings, EdgesBy
@@ -72,7 +74,7 @@ class StageInputs:
 
 def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> SituationFit:
     """Test which edges depend on the variables, and return the fit in which those do."""
-    tested = edges_to_test(fit.model, fit.edges, fit.fdr)
+    tested = edges_to_test(fit.model, fit.edges, fit.fdr, by_time=any(one.name == TIME for one in variables))
     names = [one.name for one in variables]
     record: dict[str, Any] = {
         "kind": CONSTANT,
@@ -104,13 +106,20 @@ def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> Situ
     return SituationFit(found.model, columns, record, (said,), found.notes)
 
 
-def edges_to_test(model: LatentGraphModel, edges: EdgeFindings, fdr: float) -> EdgeMask:
-    """Return the listed edges that act at times: their interval lies inside (0, 1)."""
+def edges_to_test(model: LatentGraphModel, edges: EdgeFindings, fdr: float, *, by_time: bool = False) -> EdgeMask:
+    """Return the listed edges that act at times: their interval lies inside (0, 1).
+
+    ``by_time`` adds those that change at some time.
+    """
     graph = model.graph
     listed, probs = Listing.of(graph, edges, fdr).listed, graph.edge_probs.detach().cpu()
     if edges.low is None or edges.high is None:
-        return listed & (probs > RARELY) & (probs < MOSTLY)
-    return listed & (edges.low > NEVER) & (edges.high < ALWAYS)
+        at_times = (probs > RARELY) & (probs < MOSTLY)
+    else:
+        at_times = (edges.low > NEVER) & (edges.high < ALWAYS)
+    if by_time and edges.changed is not None:
+        at_times = at_times | (edges.changed > 0)
+    return listed & at_times
 
 
 def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: EdgeMask) -> VaryingEdges:

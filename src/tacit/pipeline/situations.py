@@ -28,6 +28,7 @@ from tacit.graph import (
     Smooth,
 )
 from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.edge_changes import moment
 from tacit.pipeline.preparation import PairsPreparation
 from tacit.pipeline.situation_options import ENDS, SERIES, SPECIAL, TIME
 from tacit.pipeline.sources import Source
@@ -127,15 +128,8 @@ def _of_time(dataset: Dataset, context: Context) -> ContextVariable:
     require(first < last, "depends_on names 'time', which is the same in all training pairs; leave it out")
     reading = PairTime(first, last)
     smooth = Smooth.of(TIME, reading, context)
-    labels = [_moment(first + share * (last - first), dated=dataset.dated) for share in smooth.grid]
+    labels = [moment(first + share * (last - first), dated=dataset.dated) for share in smooth.grid]
     return Smooth(TIME, reading, smooth.quantiles, smooth.grid, labels)
-
-
-def _moment(number: float, *, dated: bool) -> str:
-    if not dated:
-        return f"{number:.6g}"
-    moment = np.datetime64(round(number), "s")
-    return str(moment.astype("datetime64[D]") if moment == moment.astype("datetime64[D]") else moment)
 
 
 def _of_covariate(name: str, dataset: Dataset, config: FitConfig, context: Context) -> ContextVariable:

@@ -3,6 +3,7 @@
 from tacit.records.directories import CALL, make_directory, new_directory, require_new, resuming
 from tacit.records.edges_by_csv import BY_COLUMNS, EDGES_BY, REGIME, EdgesBy
 from tacit.records.edges_csv import (
+    CHANGED,
     EDGE_COLUMNS,
     GROUP,
     VARIES,
@@ -26,6 +27,7 @@ __all__ = [
     "CALL",
     "CANDIDATES",
     "CANDIDATE_PARTS",
+    "CHANGED",
     "EDGES_BY",
     "EDGE_COLUMNS",
     "FORECASTS",

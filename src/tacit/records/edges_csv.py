@@ -35,6 +35,7 @@ EDGE_COLUMNS = (
     "direction",
     "exists_either",
     "varies",
+    "changed",
     "group",
 )
 VARIES = ("", "no", "yes")  # "" for an edge that was not tested
@@ -43,10 +44,11 @@ WORDS = {
     "direction": DIRECTIONS,
     "varies": VARIES,
 }  # columns of words: numbers are places in these
-GROUP = "group"
-EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name not in WORDS and name != GROUP)
+GROUP, CHANGED = "group", "changed"  # texts that differ between runs
+EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name not in (*WORDS, GROUP, CHANGED))
 OVER_TABLE = (
-    "exists", "probability", "std_error", "low", "high", "effect", "lag", "exists_either", "varies", GROUP
+    "exists", "probability", "std_error", "low", "high", "effect", "lag", "exists_either", "varies", CHANGED,
+    GROUP,
 )  # fmt: skip
 ACTING = ("probability", "std_error", "low", "high", "bagged")  # empty for an edge that is not kept
 
@@ -79,7 +81,7 @@ EdgeVaries = Annotated[
 ]
 
 
-EdgeGroups = Annotated[
+EdgePlaces = Annotated[
     torch.Tensor,
     BeforeValidator(lambda values: torch.as_tensor(values, dtype=torch.long)),
     PlainSerializer(torch.Tensor.tolist, when_used="json"),
@@ -93,8 +95,9 @@ class EdgeFindings(BaseModel):
     shape of the table. ``probability`` is set if it differs from that of the graph: it is NaN for an edge whose
     frequency is not identifiable, for which the graph has 1. Unknown numbers are NaN. ``identifiable`` is an index in
     ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``. ``group`` numbers the groups of copied sources
-    of each target from 1 on; for these edges ``exists_either`` is that of any edge of the group. ``lags`` has the
-    effect at each lag and ``by`` how often edges act in each situation. JSON has nested lists.
+    of each target from 1 on; for these edges ``exists_either`` is that of any edge of the group. ``changed`` is an
+    index in ``moments``, the times at which edges change, "" for none. ``lags`` has the effect at each lag and ``by``
+    how often edges act in each situation. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -115,7 +118,9 @@ class EdgeFindings(BaseModel):
     direction: EdgeDirections | None = None
     exists_either: EdgeNumbers | None = None
     varies: EdgeVaries | None = None
-    group: EdgeGroups | None = None
+    changed: EdgePlaces | None = None
+    moments: tuple[str, ...] = ()
+    group: EdgePlaces | None = None
     by: EdgesBy | None = None
     lags: LagTable | None = None
 
@@ -123,6 +128,10 @@ class EdgeFindings(BaseModel):
     def known(self) -> dict[str, torch.Tensor]:
         """The columns that were computed, by name."""
         return {name: values for name, values in self if isinstance(values, torch.Tensor)}
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return the words of a column of words, whose entries are places in them."""
+        return self.moments if name == CHANGED else WORDS[name]
 
     @property
     def units(self) -> EdgeUnits | None:
@@ -158,7 +167,7 @@ def edges_text(
     found = {"probability": edge_probs, **edges.known}
     columns = {name: values.numpy().ravel() for name, values in found.items()}
     dropped = edges.dropped(keep)
-    return _text(source, target, columns, node_names, None if dropped is None else dropped.numpy().ravel())
+    return _text(source, target, columns, node_names, None if dropped is None else dropped.numpy().ravel(), edges)
 
 
 def candidates_text(
@@ -175,7 +184,7 @@ def candidates_text(
     columns = {name: values[candidates.used].numpy() for name, values in found.items()}
     dropped = edges.dropped(keep)
     of_edges = None if dropped is None else dropped[candidates.used].numpy()
-    return _text(source.numpy(), target.numpy(), columns, node_names, of_edges)
+    return _text(source.numpy(), target.numpy(), columns, node_names, of_edges, edges)
 
 
 def read_edges(text: str, node_names: Sequence[str], count: int | None = None, keep: float = 0.0) -> EdgeTable:
@@ -193,7 +202,7 @@ def read_edges(text: str, node_names: Sequence[str], count: int | None = None, k
         dtype={"source": nodes, "target": nodes}
         | {name: pd.CategoricalDtype(list(words)) for name, words in WORDS.items()}
         | dict.fromkeys(EDGE_NUMBERS, float)
-        | {GROUP: str},
+        | {GROUP: str, CHANGED: str},
         na_values=dict.fromkeys(EDGE_NUMBERS, ""),
         keep_default_na=False,
         lineterminator="\n",
@@ -205,7 +214,11 @@ def read_edges(text: str, node_names: Sequence[str], count: int | None = None, k
         name
         for name in table.columns.difference(["source", "target", "probability"])
         if (
-            table[name].cat.codes <= 0 if name in WORDS else table[name] == "" if name == GROUP else table[name].isna()
+            table[name].cat.codes <= 0
+            if name in WORDS
+            else table[name] == ""
+            if name in (GROUP, CHANGED)
+            else table[name].isna()
         ).all()
     ]
     table = table.drop(columns=empty)
@@ -268,13 +281,15 @@ def _text(
     columns: dict[str, Shaped[np.ndarray, " edge"]],
     node_names: Sequence[str],
     dropped: Shaped[np.ndarray, " edge"] | None,
+    edges: EdgeFindings,
 ) -> str:
     """Return the lines of ``edges.csv``; for edges that are not kept, the columns on how often they act are empty."""
     dropped = np.zeros(len(source), dtype=bool) if dropped is None else dropped
     cells = {"source": [node_names[node] for node in source], "target": [node_names[node] for node in target]}
     for name, values in columns.items():
-        if name in WORDS:
-            cells[name] = [WORDS[name][code] for code in values]
+        if name in WORDS or name == CHANGED:
+            words = edges.words(name)
+            cells[name] = [words[code] for code in values]
         elif name == GROUP:
             cells[name] = group_names(source.tolist(), target.tolist(), values.tolist(), node_names)
         else:

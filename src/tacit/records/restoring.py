@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from tacit.graph import CandidateEdges
-from tacit.records.edges_csv import EDGE_COLUMNS, GROUP, WORDS, EdgeFindings, group_numbers
+from tacit.records.edges_csv import CHANGED, EDGE_COLUMNS, GROUP, WORDS, EdgeFindings, group_numbers
 from tacit.records.run import Run
 
 
@@ -15,12 +15,15 @@ def stored_findings(run: Run, candidates: CandidateEdges | None) -> EdgeFindings
     """
     names = [name for name in EDGE_COLUMNS[2:] if name in run.edges]
     columns = {name: run.edges[name] for name in names}
+    moments = ("", *sorted(set(columns[CHANGED]) - {""})) if CHANGED in columns else ()
     found = {
         name: _shaped(
             values.cat.codes.to_numpy(dtype=np.uint8)
             if name in WORDS
             else group_numbers(run.edges)
             if name == GROUP
+            else values.map(moments.index).to_numpy()
+            if name == CHANGED
             else values.to_numpy(),
             run,
             candidates,
@@ -28,7 +31,7 @@ def stored_findings(run: Run, candidates: CandidateEdges | None) -> EdgeFindings
         for name, values in columns.items()
     }
     probs = found.pop("probability")
-    edges = EdgeFindings(**found, lags=run.lags, by=run.edges_by)
+    edges = EdgeFindings(**found, moments=moments, lags=run.lags, by=run.edges_by)
     dropped = edges.dropped(run.record.keep)
     kept = torch.ones_like(probs, dtype=torch.bool) if dropped is None else ~dropped
     if candidates is not None:

@@ -93,7 +93,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
 def shown_columns(columns: EdgeColumns, *, by_situation: bool = False) -> list[str]:
     """Return the names of the columns of the table that are known; ``varies`` also shows regimes."""
     numbers = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "within_step")
-    optional = (*numbers, "direction", "identifiable", "varies", "truth")
+    optional = (*numbers, "direction", "identifiable", "varies", "changed", "truth")
     known = [name for name in optional if getattr(columns, name) is not None or (name == "varies" and by_situation)]
     return ["source", "target", *known, *(["error"] if columns.truth is not None else [])]
 
@@ -184,6 +184,9 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
         "nodes": names,
         "edges": packed_edges(columns, dense=dense),
         "groups": [] if columns.group is None else [[k, name] for k, name in enumerate(columns.group.tolist()) if name],
+        "changed": None
+        if columns.changed is None
+        else [[k, time] for k, time in enumerate(columns.changed.tolist()) if time],
         "lags": packed_lags(run, columns),
         "forecasts": packed_forecasts(run),
         "threshold": threshold,

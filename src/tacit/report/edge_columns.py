@@ -12,11 +12,12 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from tacit.assessment.evidence import edge_units
 from tacit.assessment.identification import FLAGS
-from tacit.records import GROUP, WORDS, Run, group_numbers
+from tacit.records import CHANGED, GROUP, WORDS, Run, group_numbers
 
 FIXED, IDENTIFIABLE, UNIDENTIFIABLE = (FLAGS.index(flag) for flag in ("", "yes", "no"))
 COLUMNS = (
-    "source", "target", "probability", "std_error", "low", "high", "exists", "effect", "lag", "within_step", GROUP
+    "source", "target", "probability", "std_error", "low", "high", "exists", "effect", "lag", "within_step", CHANGED,
+    GROUP,
 )  # fmt: skip
 Numbers = Float[np.ndarray, " edge"]
 
@@ -28,7 +29,8 @@ class EdgeColumns:
     The probability of an edge that is not kept is NaN. ``listed_from`` is the least ``exists`` of a listed edge.
     ``undirected`` edges have no arrow: their ``exists`` is that of either direction. ``direction`` is a place in
     ``DIRECTIONS``, ``varies`` one in ``VARIES``. ``group`` is the name of a group of copied sources, "" without one:
-    its first edge stands for the group, and ``exists`` is that of any of its edges.
+    its first edge stands for the group, and ``exists`` is that of any of its edges. ``changed`` is the time at which an
+    edge changes, "" for none.
     """
 
     source: Int[np.ndarray, " edge"]
@@ -46,6 +48,7 @@ class EdgeColumns:
     direction: Int[np.ndarray, " edge"] | None = None
     varies: Int[np.ndarray, " edge"] | None = None
     undirected: Bool[np.ndarray, " edge"] | None = None
+    changed: Shaped[np.ndarray, " edge"] | None = None
     group: Shaped[np.ndarray, " edge"] | None = None
     listed_from: float | None = None
     required: Bool[np.ndarray, " edge"] | None = None

@@ -121,7 +121,7 @@ def page_constants() -> dict[str, Any]:
         "flags": list(FLAGS),
         "flagLabels": FLAG_LABELS,
         "directions": list(DIRECTIONS),
-        "csvColumns": [name for name in EDGE_COLUMNS if name not in ("bagged", "exists_either", "varies")],
+        "csvColumns": [name for name in EDGE_COLUMNS if name not in ("bagged", "exists_either", "varies", "changed")],
         "bend": BEND,
         "labelledUpTo": LABELLED_UP_TO,
         "rows": ROWS,

@@ -32,6 +32,7 @@ def strongest_edges(
             "identifiable": None if chosen.identifiable is None else FLAGS[int(chosen.identifiable[row])],
             "direction": None if chosen.direction is None else DIRECTIONS[int(chosen.direction[row])],
             "varies": None if chosen.varies is None else VARIES[int(chosen.varies[row])],
+            "changed": "" if chosen.changed is None else chosen.changed[row],
             "undirected": chosen.undirected is not None and bool(chosen.undirected[row]),
         }
         for row in range(len(chosen))

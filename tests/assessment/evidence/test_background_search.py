@@ -343,7 +343,7 @@ def test_probabilities_are_averaged_over_backgrounds():
 
     def found(of_target):
         return parent_evidence(
-            pairs, layout, all_edges(), density=0.2, resamples=0, form=ColumnForm(1),
+            pairs, layout, all_edges(), density=0.2, resamples=0, form=ColumnForm(1), smallest=0.0,
             backgrounds=Backgrounds(clock, of_target),
         ).probs  # fmt: skip
 

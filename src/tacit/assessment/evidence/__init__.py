@@ -12,6 +12,7 @@ from tacit.assessment.evidence.backgrounds import (
     Term,
 )
 from tacit.assessment.evidence.candidates import Candidates
+from tacit.assessment.evidence.changes import ABSENT, find_changes
 from tacit.assessment.evidence.columns import ColumnForm, num_sent
 from tacit.assessment.evidence.copies import group_names, joined_names, merged
 from tacit.assessment.evidence.diagnostics import CAUTION, SUGGESTION
@@ -42,6 +43,7 @@ from tacit.assessment.evidence.within_step import (
 )
 
 __all__ = [
+    "ABSENT",
     "BELIEVED",
     "CAUTION",
     "DIRECTIONS",
@@ -72,6 +74,7 @@ __all__ = [
     "WithinStep",
     "edge_units",
     "find_backgrounds",
+    "find_changes",
     "group_names",
     "joined_names",
     "joining_log_odds",

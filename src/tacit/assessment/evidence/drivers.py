@@ -86,11 +86,15 @@ class Drivers:
     series: Int[Tensor, " row"] | None = None
 
     def added_to(self, pairs: Pairs, layout: SeriesLayout) -> tuple[Pairs, SeriesLayout]:
-        """Return some of the pairs that the drivers were found in, with the columns, and their layout."""
+        """Return pairs of the same data with the columns, and their layout.
+
+        The columns are 0, their mean, in rows that the drivers were not found in: a shorter window has more rows.
+        """
         columns = self.columns
         if len(pairs) != len(columns):
             place = {key: row for row, key in enumerate(_keys(self.series, self.times))}
-            columns = columns[torch.tensor([place[key] for key in _keys(pairs.series, pairs.times)])]
+            keys = _keys(pairs.series, pairs.times)
+            columns = torch.cat([columns, torch.zeros_like(columns[:1])])[[place.get(key, -1) for key in keys]]
         inputs = torch.cat([pairs.inputs, columns.to(pairs.inputs)], 2)
         return replace(pairs, inputs=inputs), replace(layout, known=layout.known + self.columns.shape[2])
 

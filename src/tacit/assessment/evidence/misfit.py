@@ -87,4 +87,5 @@ def _residual(
     chosen = ~owners[~members].any(0)
     inside = moments[:-channels, :-channels][chosen][:, chosen]
     cross, total = moments[:-channels, -channels:][chosen], moments.diagonal()[-channels:].sum()
-    return (total - (cross * torch.linalg.lstsq(inside, cross, driver="gelsd").solution).sum()).clamp_min(0.0)
+    explained: Tensor = (cross * torch.linalg.lstsq(inside, cross, driver="gelsd").solution).sum()
+    return (total - explained).clamp_min(0.0)

@@ -68,6 +68,7 @@ class ParentEvidence:
     ``notes``      sentences by the names of the findings, which are constants of ``diagnostics``
     ``drivers``    the shared drivers of the nodes, if there are likely any
     ``search``     the form, the drivers, however unlikely, and the weights of the rows, for another observation model
+    ``any_size``   the probabilities with effects of any size
     """
 
     candidates: Candidates
@@ -84,6 +85,7 @@ class ParentEvidence:
     notes: dict[str, str]
     drivers: Drivers | None
     search: tuple[ColumnForm, Drivers | None, Float[Tensor, "row node"] | None]
+    any_size: Probs
 
 
 def parent_evidence(
@@ -216,7 +218,7 @@ def parent_evidence(
             [torch.where(first, a, one.masked_fill(in_group, 0.0)) for a, one in zip(of_any, both, strict=True)]
         )
         mean, either = _mixed(both, agreement), _mixed(of_any, agreement)
-    mean = torch.where(groups > 0, mean, mean * counts)
+    any_size, mean = mean, torch.where(groups > 0, mean, mean * counts)
     in_model = torch.where(groups > 0, first_members(groups) & (either >= BELIEVED), both[0] * counts >= BELIEVED)
     linear = once if observation is None else replace(regressions, columns=plain).on(every)
     effects = linear.effects(in_model)
@@ -254,6 +256,7 @@ def parent_evidence(
         said,
         drivers,
         search,
+        alone.scatter(1, places, any_size),
     )
 
 

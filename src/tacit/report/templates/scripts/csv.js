@@ -14,13 +14,14 @@ function cellText(run, column, edge) {
   if (column === "source" || column === "target") return quoted(harmless(run.names[run[column][edge]]));
   if (column === "group") return quoted(harmless(run.groups.get(edge) ?? ""));
   if (!run[column]) return "";
+  if (column === "changed") return quoted(run.changed.get(edge) ?? "");
   if (column === "varies") return run.variesWords[run.varies[edge]];
   if (column === "direction") return shared.directions[run.direction[edge]];
   return column === "identifiable" ? shared.flags[run.identifiable[edge]] : sixDigits(run[column][edge]);
 }
 
 export function csvText(run, edges) {
-  const columns = [...shared.csvColumns, ...["varies", "truth"].filter((column) => run[column])];
+  const columns = [...shared.csvColumns, ...["varies", "changed", "truth"].filter((column) => run[column])];
   const lines = [columns.join(",")];
   for (const edge of edges) lines.push(columns.map((column) => cellText(run, column, edge)).join(","));
   return `${lines.join("\n")}\n`;

@@ -44,6 +44,7 @@ export function readRun(stored) {
   unpackEdges(run, stored.edges);
   run.numEdges = run.probability.length;
   run.groups = new Map(stored.groups); // from the first edge of a group of copied sources to the name of the group
+  run.changed = stored.changed && new Map(stored.changed); // from an edge to the time at which it changes
   run.hasEvidence = run.exists !== null;
   run.acts = run.probability.map((value) => value || 0);
   run.decides = run.hasEvidence ? run.exists.map((value) => value || 0) : run.acts;

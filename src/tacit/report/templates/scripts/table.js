@@ -18,6 +18,7 @@ function cellText(run, column, edge) {
   if (column === "effect") return signed(run.effect[edge]);
   if (column === "lag") return wholeNumber(run.lag[edge]);
   if (column === "varies") return variesWord(run, edge);
+  if (column === "changed") return run.changed.get(edge) ?? "–";
   if (column === "direction") return directionWord(run, edge);
   if (column === "identifiable") return shared.flagLabels[shared.flags[run.identifiable[edge]]];
   return threeDigits(run[column][edge]);
@@ -29,7 +30,7 @@ function newRow(run, columns, edge, showCurve) {
     const cell = row.insertCell();
     cell.textContent = cellText(run, column, edge);
     if (isName(column)) cell.dir = "auto";
-    if (column === "lag" || column === "varies") cell.dataset.column = column;
+    if (["lag", "varies", "changed"].includes(column)) cell.dataset.column = column;
     if (column === "varies") cell.append(" ", varyingButton(run, edge, showCurve) ?? "");
     if (column !== "lag") continue;
     cell.title = lagText(run, edge);

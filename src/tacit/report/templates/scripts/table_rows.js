@@ -29,6 +29,10 @@ function sortValues(run, column) {
   }
   if (column === "identifiable") return run.identifiable.map((code) => FLAG_ORDER.indexOf(shared.flags[code]));
   if (column === "varies") return Float64Array.from(run.order.keys(), (edge) => variesOrder(run, edge));
+  if (column === "changed") {
+    const times = [...new Set(run.changed.values())].sort(new Intl.Collator("en", { numeric: true }).compare);
+    return Float64Array.from(run.order.keys(), (edge) => times.indexOf(run.changed.get(edge)));
+  }
   return run[column].map((value) => (Number.isNaN(value) ? -Infinity : value));
 }
 

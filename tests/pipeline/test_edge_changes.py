@@ -1,0 +1,107 @@
+"""Edges that change: the column, the sentence, the record, graphs and tables, and what depends_on makes of them."""
+
+import json
+
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tacit.cli import main
+from tacit.config import AssessmentOptions, GraphOptions
+from tacit.records import CHANGED, EdgeFindings, edges_text, read_run
+from tacit.records.edges_csv import read_edges
+from tacit.report import edge_columns, strongest_edges
+from tacit.report.content import run_content
+from tacit.sklearn import LatentGraphForecaster
+
+NODES = ["inlet", "tank", "pond"]
+AT = pd.Timestamp("2024-08-01")
+
+
+def half(rows=600, seed=0):
+    """inlet -> tank until August 2024; tank -> pond always."""
+    rng, times = np.random.default_rng(seed), pd.date_range("2023-10-01", periods=rows)
+    values = np.zeros((rows, 3))
+    for row in range(1, rows):
+        inlet, tank, pond = values[row - 1]
+        weight = 0.8 if times[row] < AT else 0.0
+        values[row] = [0.3 * inlet, 0.3 * tank + weight * inlet, 0.3 * pond + 0.6 * tank]
+        values[row] += rng.normal(size=3)
+    return pd.DataFrame(values, columns=NODES).assign(time=times)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("changes")
+    half().to_csv(folder / "table.csv", index=False)
+    with pytest.raises(SystemExit) as caught:
+        main(["fit", str(folder / "table.csv"), "--quick", "--quiet", "--out", str(folder / "run")])
+    assert caught.value.code == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return LatentGraphForecaster(assessment=AssessmentOptions(enabled=False)).fit(half())
+
+
+def is_near(time):
+    return abs((pd.Timestamp(time) - AT).days) <= 30
+
+
+def test_the_file_has_the_time_of_the_one_edge_that_changes(run):
+    table = pd.read_csv(run / "edges.csv", keep_default_na=False).set_index(["source", "target"])[CHANGED]
+    changed = table[table != ""]
+    assert list(changed.index) == [("inlet", "tank")]
+    assert is_near(changed.iloc[0])
+
+
+def test_the_answer_names_it_with_the_option_that_shows_how(run):
+    record = json.loads((run / "record.json").read_text())
+    (change,) = record["evidence"]["changes"]
+    assert (change["source"], change["target"]) == (0, 1)
+    assert abs(change["after"]) < 0.3 * change["before"]
+    said = [sentence for sentence in record["answer"] if change["at"] in sentence]
+    assert len(said) == 1
+    assert "inlet -> tank until" in said[0]
+    assert "--depends-on time" in said[0]
+
+
+def test_the_page_shows_it(run):
+    found = read_run(run)
+    (place,) = np.flatnonzero(edge_columns(found).changed)
+    shown = {(row["source"], row["target"]): row["changed"] for row in strongest_edges(found, 9)}
+    assert shown.pop(("inlet", "tank")) == edge_columns(found).changed[place] != ""
+    assert set(shown.values()) == {""}
+    assert "changed" in run_content(found)["columns"]
+
+
+def test_tables_and_graphs_have_it_also_after_a_round_trip(model, tmp_path):
+    model.save(tmp_path / "model.safetensors")
+    for one in (model, LatentGraphForecaster.load(tmp_path / "model.safetensors")):
+        table = one.edges_.set_index(["source", "target"])[CHANGED]
+        assert is_near(table["inlet", "tank"])
+        assert set(table) == {"", table["inlet", "tank"]}
+        graph = one.to_networkx()
+        assert networkx.get_edge_attributes(graph, CHANGED)["inlet", "tank"] == table["inlet", "tank"]
+
+
+def test_depends_on_time_accepts_an_edge_that_always_acts_but_changes():
+    model = LatentGraphForecaster(
+        graph=GraphOptions(depends_on=["time"]), predictor="filter", assessment=AssessmentOptions(enabled=False)
+    ).fit(half())
+    table = model.edges_.set_index(["source", "target"])
+    assert table.loc[("inlet", "tank"), "varies"] == "yes"
+    assert table.loc[("tank", "pond"), "varies"] == ""
+    probs = model.edges_by_["probability"]
+    assert probs.iloc[0] > 0.9
+    assert probs.iloc[-1] < 0.2
+
+
+def test_a_table_without_changes_has_an_empty_column():
+    probs = torch.full((2, 2), 0.5)
+    text = edges_text(probs, ["a", "b"], EdgeFindings(exists=[[0.0, 1.0], [1.0, 0.0]]))
+    assert CHANGED in text.splitlines()[0]
+    assert CHANGED not in read_edges(text, ["a", "b"])
