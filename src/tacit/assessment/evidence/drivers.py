@@ -46,6 +46,7 @@ MOST_NUMBERS = 2**25  # of the columns of all targets; larger tables are not sea
 ITERATIONS, ROUNDS = 50, 4
 MOST_TRIED = 30  # edges among reached nodes that are dropped one by one
 ENOUGH = 0.3  # nats of an iteration
+FIRST, STEPS, SHORT = 3, 20.0, 5.0  # iteration, last gains and nats by which a fit that falls short ends early
 SURE, REACHED = 12.0, 2  # gain in nats of a target of eight, and how many must have it, before parents are found anew
 WORTH, MORE = 0.01, 0.06  # nats per row that a first and a further driver must gain: misfits look like weak drivers
 STRONG = 30.0  # nats of a parent that a driver hardly imitates
@@ -92,6 +93,7 @@ class FactorModel:
     ``residuals``  of the regressions without the part of the drivers
     ``gains``      log likelihood that each target would lose without its loadings
     ``score``      $S$
+    ``paid``       the price of drivers and loadings
     """
 
     loadings: Float[Tensor, "target driver delay"]
@@ -101,6 +103,7 @@ class FactorModel:
     residuals: Rows
     gains: Float[Tensor, " target"]
     score: float
+    paid: float = 0.0
 
     def predicted(self) -> Float[Tensor, "state row"]:
         r"""Return $E[f_{k,t-d} \mid \text{all nodes before } t]$ by the Kalman filter in its steady state."""
@@ -264,7 +267,7 @@ class DriverSearch:
             fewer = parents & ~some
             if torch.equal(fewer, parents):
                 continue
-            trial = self._fitted(fewer, len(model.signals), model.signals)
+            trial = self._fitted(fewer, len(model.signals), model.signals, model)
             if trial.score > model.score:
                 model, parents = trial, fewer
         return model, parents
@@ -338,8 +341,14 @@ class DriverSearch:
         first = sizes.unfold(1, DELAYS, 1).sum(2).argmax(1) - far  # the earliest delay of the best window
         return torch.stack([torch.roll(one, int(shift)) for one, shift in zip(signals, first, strict=True)])
 
-    def _fitted(self, parents: Parents, count: int, signals: Signals | None = None) -> FactorModel:
-        """Fit the factor model by expectation and maximisation, given the parents; ``signals`` are a start."""
+    def _fitted(
+        self, parents: Parents, count: int, signals: Signals | None = None, rival: FactorModel | None = None
+    ) -> FactorModel:
+        """Fit the factor model by expectation and maximisation, given the parents; ``signals`` are a start.
+
+        The fit ends early if it falls short of the score of a ``rival`` with more parents by far more than the steps
+        still gain. Fewer parents leave more to the drivers, so that these cost no less.
+        """
         basis, values, alone = self._regressions(parents)
         rows = values.shape[1]
         residuals = values - (basis @ (basis.mT @ values[:, :, None]))[:, :, 0]
@@ -355,8 +364,11 @@ class DriverSearch:
         inside = basis.mT @ values[:, :, None]  # (target, column, 1)
         of_all = basis.mT.flatten(0, 1)  # (target * column, row)
         apart = (torch.arange(DELAYS)[None] - torch.arange(DELAYS)[:, None]) % rows
+        apart_ones = rows / 2 * (alone.log() + 1)  # less the log likelihood of each target without drivers
+        seen_share, without = float(self.rows.mean()) / rows, self._score(alone, parents)
+        least = -math.inf if rival is None else rival.score + rival.paid - SHORT  # of the score without its price
         total = -math.inf
-        for _ in range(ITERATIONS):
+        for number in range(ITERATIONS):
             # maximisation: each target is a regression on its columns and the delayed drivers
             delayed = _delayed(signals)  # (state, row)
             present = delayed if complete else delayed * self.seen[:, None]
@@ -376,6 +388,9 @@ class DriverSearch:
             before, (means, covariances, total) = total, _posterior(residuals, loadings, variances, persistence, share)
             if total < before + ENOUGH:
                 break
+            reach = without + seen_share * (total + float(apart_ones.sum()) + STEPS * (total - before))
+            if number >= FIRST and reach < least:
+                break
             signals = torch.fft.irfft(means, n=rows)
             shared = torch.fft.irfft(covariances, n=rows)
             doubt = shared[:, :, apart].permute(0, 2, 1, 3).reshape(count * DELAYS, count * DELAYS)
@@ -387,9 +402,7 @@ class DriverSearch:
             size = (square - 2 * persistence * near + persistence.square() * square).clamp_min(TINY).sqrt()
             signals, each = signals / size[:, None], size.repeat_interleave(DELAYS)
             doubt = doubt / each[:, None] / each
-        apart_ones = rows / 2 * (alone.log() + 1)  # less the log likelihood of each target without drivers
         gains = _parts_of(residuals, loadings, variances, share, means, covariances) + apart_ones
-        seen_share = float(self.rows.mean()) / rows
         gains, gained = seen_share * gains, seen_share * (total + float(apart_ones.sum()))
         # a loading pays as in the Bayesian information criterion, or what it gains if that is less
         errors = torch.linalg.inv(block).diagonal(dim1=1, dim2=2) * variances[:, None]
@@ -397,8 +410,8 @@ class DriverSearch:
         drivers = (squares > most).unflatten(1, (count, DELAYS)).any(2).sum(1)
         price = squares.minimum(most).sum(1) / 2 + math.log(DELAYS) * drivers
         paid = float(price.minimum(gains.clamp_min(0.0)).sum()) + count / 2 * math.log(rows)
-        score = self._score(alone, parents) + gained - paid
-        return FactorModel(loadings, variances, persistence, signals, residuals, gains, score)
+        score = without + gained - paid
+        return FactorModel(loadings, variances, persistence, signals, residuals, gains, score, paid)
 
 
 def _posterior(
