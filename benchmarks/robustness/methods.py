@@ -24,7 +24,7 @@ def tacit(system: System) -> Answer:
     found = planned(system)
     notes = found.found.notes
     causes = tuple(notes) if isinstance(notes, dict) else ()  # versions before the names of findings have a tuple
-    return Answer(existing(found), driver=getattr(found.found, "drivers", None) is not None, causes=causes)
+    return Answer(existing(found), driver="driver" in causes, causes=causes)
 
 
 def tacit_fit(system: System) -> Answer:

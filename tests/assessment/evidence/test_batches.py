@@ -1,5 +1,7 @@
 """Targets in batches against one target at a time; few nodes against all of them."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -113,6 +115,17 @@ def test_columns_of_the_needed_nodes_are_those_of_all(pairs):
     every = few.single_gains(build_columns(pairs, LAYOUT, FORMS[1]))
     some = compact.single_gains(ScaledValues.of(pairs, LAYOUT, 2, nodes).columns(FORMS[1]))
     torch.testing.assert_close(some, every, rtol=0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("form", FORMS)
+def test_gains_of_rows_of_equal_weight_equal_one_target_at_a_time(pairs, form, monkeypatch):
+    columns = build_columns(replace(pairs, observed=None), LAYOUT, form)
+    monkeypatch.setattr(Candidates, "_single_gains", None)  # the path of other rows
+    gains = CANDIDATES.single_gains(columns)
+    for row in range(NODES):
+        used, slow = CANDIDATES.used[row], slow_gains(CANDIDATES, columns, row)
+        torch.testing.assert_close(gains[row][used], slow[used], rtol=1e-6, atol=1e-9)
 
 
 def test_equal_gains_keep_the_first_candidates():

@@ -176,7 +176,7 @@ def test_forecasts_are_compared_by_the_likelihood_of_their_errors():
     search, parents = DriverSearch(columns, candidates(8)), torch.zeros(8, 7, dtype=torch.bool)
     parents[2, 0] = parents[7, 5] = True
     model = search._fitted(parents, 1)
-    rows, errors, price = len(pairs), [], columns.group_size * math.log(len(pairs)) + 2 * EDGE_PRIOR
+    rows, errors, price, read = len(pairs), [], columns.group_size * math.log(len(pairs)) + 2 * EDGE_PRIOR, []
     for target in range(8):
         always = torch.cat([columns.own[:, target], columns.shared], 1)
         source = {2: columns.sources[:, 0], 7: columns.sources[:, 5]}.get(target, columns.sources[:, 0, :0])
@@ -185,14 +185,14 @@ def test_forecasts_are_compared_by_the_likelihood_of_their_errors():
         value = columns.targets[:, target]
         left = [value - part @ torch.linalg.lstsq(part, value, driver="gelsd").solution for part in (before, after)]
         squares = [float(one.square().sum()) for one in left]
-        doubts = torch.linalg.pinv(after.mT @ after).diagonal()[1 - DELAYS :] * squares[1] / rows
-        loads = torch.linalg.lstsq(after, value, driver="gelsd").solution[1 - DELAYS :, 0]
-        paid = float((loads.square() / doubts).clamp_max(math.log(rows)).sum() / 2 + math.log(DELAYS))
+        paid = (DELAYS - 1) / 2 * math.log(rows) + math.log(DELAYS)
         gain = rows / 2 * math.log(squares[0] / squares[1])
         price += rows / 2 * math.log(squares[0] / rows) - max(0.0, gain - paid)
-        errors.append(left[1][:, 0])
+        read.append(gain > paid)
+        errors.append(left[gain > paid][:, 0])
     covariances = torch.linalg.slogdet(torch.corrcoef(torch.stack(errors)))[1]
-    assert search._forecasts(parents, model) == pytest.approx(-price - rows / 2 * float(covariances), rel=1e-6)
+    assert search._forecasts(model, parents) == pytest.approx(-price - rows / 2 * float(covariances), rel=1e-6)
+    assert 0 < sum(read) < 8
 
 
 def test_large_values_and_weighted_rows_do_not_hide_a_driver():

@@ -212,9 +212,37 @@ class Candidates:
 
     def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:
         """Return the share of its target that each candidate explains alone, given the always included columns."""
+        equal = columns.row_weights is None and bool((columns.observed[:, self.targets] == 1).all())
+        if equal and self.ages is None and 2 * self.width >= columns.sources.shape[1]:
+            return self._gains_of_equal_rows(columns)
         found = columns.targets.new_empty(self.sources.shape)
         for places in self.batches(columns, self.width * columns.group_size):
             found[places] = self._single_gains(columns, places)
+        return found
+
+    def _gains_of_equal_rows(self, columns: Columns) -> Float[Tensor, "target candidate"]:
+        """Return the gains if all rows have weight 1 for all targets: the products of the sources are computed once."""
+        ones = columns.observed.new_ones(columns.observed.shape).mT  # (node, row)
+        sources = columns.without_intercepts(columns.sources.permute(1, 2, 0), ones)  # (node, column, row)
+        flat, of_sources = sources.flatten(0, 1), sources @ sources.mT
+        found = columns.targets.new_empty(self.sources.shape)
+        for places in self.batches(columns, columns.own.shape[2] + columns.group_size):
+            basis = orthonormal(columns.without_intercepts(self.always(columns, places), ones[: len(places)]))
+            target = columns.targets.permute(1, 2, 0)[self.targets[places]]
+            target = columns.without_intercepts(target, ones[: len(places)])
+            left = target - (target @ basis) @ basis.mT  # (target, channel, row)
+            both = torch.cat([basis.mT, left], 1)  # (target, column, row)
+            products = torch.unflatten(flat @ both.flatten(0, 1).mT, 1, both.shape[:2]).transpose(0, 1)
+            chosen = torch.unflatten(products, 1, sources.shape[:2])[
+                torch.arange(len(places))[:, None], self.sources[places]
+            ]
+            within, cross = chosen[..., : basis.shape[2]], chosen[..., basis.shape[2] :]
+            block = of_sources[self.sources[places]]
+            squares = block.diagonal(dim1=2, dim2=3).clone()
+            block -= within @ within.mT
+            block.diagonal(dim1=2, dim2=3).add_(1e-8 * squares + 1e-12)
+            share = quadratic_forms(block, cross) / left.square().sum(-1)[:, None].clamp_min(1e-300)
+            found[places] = share.mean(-1)
         return found
 
     def _single_gains(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place candidate"]:

@@ -99,7 +99,6 @@ def notes(
         reached = [names[node] for node in candidates.targets[driven].tolist()]
         more = f" and {len(reached) - MOST_DRIVEN} more nodes" if len(reached) > MOST_DRIVEN else ""
         said[DRIVER] = DRIVEN.format(nodes=", ".join(reached[:MOST_DRIVEN]) + more)
-        said[DRIVER] += f" {WITHIN}" if correlated == SUGGESTION else ""
     known = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon
     rows = max(0.0, known - int(columns.num_always[candidates.targets].max()))
     size = 3 if columns.products else columns.group_size  # a first parent: its value, square, product with the target
@@ -120,7 +119,7 @@ def notes(
         said[COPIED_NODES] = _copies(copied, names)
     if groups is not None and groups.any():
         said[COPIED_SOURCES] = _groups(candidates, groups, names)
-    if correlated is not None and driven is None:
+    if correlated is not None:
         remark = CAUTION if copied.any() else correlated  # effects within a step are refused for copies
         said |= _common_drivers(left, columns, names, remark, copied)
     return said

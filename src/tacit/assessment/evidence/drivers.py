@@ -54,13 +54,15 @@ MOST_NUMBERS = 2**25  # of the columns of all targets; larger tables are not sea
 ITERATIONS, ROUNDS = 50, 4
 MOST_TRIED = 30  # edges among reached nodes that are dropped one by one
 ENOUGH = 0.3  # nats of an iteration
+FIRST, STEPS, SHORT = 3, 20.0, 5.0  # iteration, last gains and nats by which a fit that falls short ends early
 SURE, REACHED = 12.0, 2  # gain in nats of a target of eight, and how many must have it, before parents are found anew
-WORTH, MORE = 0.01, 0.06  # nats per row that a first and a further driver must gain: misfits look like weak drivers
+WORTH, MORE = 0.015, 0.06  # nats per row that a first and a further driver must gain: misfits look like weak drivers
 STRONG = 30.0  # nats of a parent that a driver hardly imitates
 LARGEST, MOST_LARGE = 4.0, 0.03  # robust standard deviations: larger values are cut off if they are a small share
 FEWEST_REACHED = 3  # of two nodes, a driver cannot be told from an edge
 LEAST_ODDS, MOST_WEIGHT = -4.0, 0.95  # of the model with drivers
-FORECAST, UNSURE = 0.03, 0.02  # nats per row that its forecasts must gain, and how sure that is
+TOGETHER = 4.0  # standard errors of a correlation of residuals
+FORECAST, UNSURE = 0.012, 0.005  # nats per row that its forecasts must gain, and how sure that is
 TINY = 1e-9
 Signals = Float[Tensor, "driver row"]
 Rows = Float[Tensor, "target row"]
@@ -107,6 +109,7 @@ class FactorModel:
     ``residuals``  of the regressions without the part of the drivers
     ``gains``      log likelihood that each target would lose without its loadings
     ``score``      $S$
+    ``paid``       the price of drivers and loadings
     """
 
     loadings: Float[Tensor, "target driver delay"]
@@ -116,6 +119,7 @@ class FactorModel:
     residuals: Rows
     gains: Float[Tensor, " target"]
     score: float
+    paid: float = 0.0
 
     def predicted(self) -> Float[Tensor, "state row"]:
         r"""Return $E[f_{k,t-d} \mid \text{all nodes before } t]$ by the Kalman filter in its steady state."""
@@ -209,31 +213,53 @@ class DriverSearch:
         reached = best.gains > self._price
         if int(reached.sum()) < FEWEST_REACHED:
             return None
-        gained = (self._forecasts(parents, best) - self._forecasts(found)) / least
+        gained = (self._forecasts(best, parents) - self._forecasts_without(found)) / least
         prob = float(torch.tensor(odds).sigmoid())
         weight = min(prob, MOST_WEIGHT, float(torch.tensor((gained - FORECAST) / UNSURE).sigmoid()))
         return Drivers(self._columns_of(best), prob, weight, reached)
 
-    def _forecasts(self, parents: Parents, model: FactorModel | None = None) -> float:
-        """Return $F$; a column of the predicted driver pays $\\log n$ or what it gains if that is less."""
+    def _forecasts(self, model: FactorModel, parents: Parents) -> float:
+        """Return $F$ with drivers; a target reads the prediction of all of them after all delays, or nothing."""
         basis, values, variances = self._regressions(parents)
-        both = [values[:, None]]
-        if model is not None:
-            beside = self._columns_of(model).permute(1, 2, 0)
-            both.append(self.columns.without_intercepts(beside, self.root.square()) * self.root[:, None])
-        left = torch.cat(both, 1)
-        left = left - (left @ basis) @ basis.mT  # (target, column, row)
-        errors, score = left[:, 0], self._score(variances, parents)
-        if model is not None:
-            block = left[:, 1:] @ left[:, 1:].mT
-            block.diagonal(dim1=1, dim2=2).add_(TINY * self.rows[:, None])
-            weights = torch.linalg.solve(block, left[:, 1:] @ errors[..., None])
-            errors = errors - (weights.mT @ left[:, 1:])[:, 0]
-            given = (errors.square().sum(1) / self.rows).clamp_min(TINY)
-            doubts = torch.linalg.inv(block).diagonal(dim1=1, dim2=2) * given[:, None]
-            price = (weights[..., 0].square() / doubts).minimum(self.rows.log()[:, None]).sum(1) / 2 + math.log(DELAYS)
-            score += float((self.rows / 2 * (variances / given).log() - price).clamp_min(0.0).sum())
-        return score - float(self.rows.mean() / 2 * torch.linalg.slogdet(torch.corrcoef(errors))[1])
+        beside = self._columns_of(model).permute(1, 2, 0)
+        beside = self.columns.without_intercepts(beside, self.root.square()) * self.root[:, None]
+        beside = orthonormal(beside - (beside @ basis) @ basis.mT)
+        errors = values - (values[:, None] @ basis @ basis.mT)[:, 0]
+        given = errors - (errors[:, None] @ beside @ beside.mT)[:, 0]
+        gains = self.rows / 2 * (errors.square().sum(1) / given.square().sum(1).clamp_min(TINY)).log()
+        worth = gains - beside.shape[2] / 2 * self.rows.log() - len(model.signals) * math.log(DELAYS)
+        errors = torch.where(worth[:, None] > 0, given, errors)
+        return self._score(variances, parents) + float(worth.clamp_min(0.0).sum()) + self._correlated(errors)
+
+    def _forecasts_without(self, parents: Parents) -> float:
+        """Return $F$ without drivers. Where residuals are correlated, a target also reads what others forecast.
+
+        A target that reads another node within the step reads the forecast of that node, with one weight.
+        """
+        basis, values, _ = self._regressions(torch.zeros_like(parents))
+        forecasts = (values[:, None] @ basis @ basis.mT)[:, 0]
+        together = torch.corrcoef(values - forecasts).abs() > TOGETHER / self.rows.sqrt()
+        together.fill_diagonal_(False)
+        basis, values, variances = self._regressions(parents)
+        errors, score = values - (values[:, None] @ basis @ basis.mT)[:, 0], self._score(variances, parents)
+        for target, rows in enumerate(self.rows.tolist()):
+            read = forecasts[together[target]]
+            read = read - read @ basis[target] @ basis[target].mT
+            size = read.square().sum(1)
+            for _ in range(len(read)):
+                shares = (read @ errors[target]).square() / size.clamp_min(TINY) / errors[target].square().sum()
+                best = int(shares.masked_fill(read.square().sum(1) < 0.01 * size, 0.0).argmax())
+                gain = -rows / 2 * math.log(1 - float(shares[best])) - math.log(rows) / 2
+                if gain <= 0:
+                    break
+                score, unit = score + gain, read[best] / read[best].norm()
+                errors[target] -= (errors[target] @ unit) * unit
+                read = read - (read @ unit)[:, None] * unit
+        return score + self._correlated(errors)
+
+    def _correlated(self, errors: Rows) -> float:
+        """Return what the correlations of all errors add to the log likelihood."""
+        return -float(self.rows.mean() / 2 * torch.linalg.slogdet(torch.corrcoef(errors))[1])
 
     @property
     def _price(self) -> Float[Tensor, " target"]:
@@ -302,7 +328,7 @@ class DriverSearch:
             fewer = parents & ~some
             if torch.equal(fewer, parents):
                 continue
-            trial = self._fitted(fewer, len(model.signals), model.signals)
+            trial = self._fitted(fewer, len(model.signals), model.signals, model)
             if trial.score > model.score:
                 model, parents = trial, fewer
         return model, parents
@@ -376,8 +402,14 @@ class DriverSearch:
         first = sizes.unfold(1, DELAYS, 1).sum(2).argmax(1) - far  # the earliest delay of the best window
         return torch.stack([torch.roll(one, int(shift)) for one, shift in zip(signals, first, strict=True)])
 
-    def _fitted(self, parents: Parents, count: int, signals: Signals | None = None) -> FactorModel:
-        """Fit the factor model by expectation and maximisation, given the parents; ``signals`` are a start."""
+    def _fitted(
+        self, parents: Parents, count: int, signals: Signals | None = None, rival: FactorModel | None = None
+    ) -> FactorModel:
+        """Fit the factor model by expectation and maximisation, given the parents; ``signals`` are a start.
+
+        The fit ends early if it falls short of the score of a ``rival`` with more parents by far more than the steps
+        still gain. Fewer parents leave more to the drivers, so that these cost no less.
+        """
         basis, values, alone = self._regressions(parents)
         rows = values.shape[1]
         residuals = values - (basis @ (basis.mT @ values[:, :, None]))[:, :, 0]
@@ -393,8 +425,11 @@ class DriverSearch:
         inside = basis.mT @ values[:, :, None]  # (target, column, 1)
         of_all = basis.mT.flatten(0, 1)  # (target * column, row)
         apart = (torch.arange(DELAYS)[None] - torch.arange(DELAYS)[:, None]) % rows
+        apart_ones = rows / 2 * (alone.log() + 1)  # less the log likelihood of each target without drivers
+        seen_share, without = float(self.rows.mean()) / rows, self._score(alone, parents)
+        least = -math.inf if rival is None else rival.score + rival.paid - SHORT  # of the score without its price
         total = -math.inf
-        for _ in range(ITERATIONS):
+        for number in range(ITERATIONS):
             # maximisation: each target is a regression on its columns and the delayed drivers
             delayed = _delayed(signals)  # (state, row)
             present = delayed if complete else delayed * self.seen[:, None]
@@ -414,6 +449,9 @@ class DriverSearch:
             before, (means, covariances, total) = total, _posterior(residuals, loadings, variances, persistence, share)
             if total < before + ENOUGH:
                 break
+            reach = without + seen_share * (total + float(apart_ones.sum()) + STEPS * (total - before))
+            if number >= FIRST and reach < least:
+                break
             signals = torch.fft.irfft(means, n=rows)
             shared = torch.fft.irfft(covariances, n=rows)
             doubt = shared[:, :, apart].permute(0, 2, 1, 3).reshape(count * DELAYS, count * DELAYS)
@@ -425,9 +463,7 @@ class DriverSearch:
             size = (square - 2 * persistence * near + persistence.square() * square).clamp_min(TINY).sqrt()
             signals, each = signals / size[:, None], size.repeat_interleave(DELAYS)
             doubt = doubt / each[:, None] / each
-        apart_ones = rows / 2 * (alone.log() + 1)  # less the log likelihood of each target without drivers
         gains = _parts_of(residuals, loadings, variances, share, means, covariances) + apart_ones
-        seen_share = float(self.rows.mean()) / rows
         gains, gained = seen_share * gains, seen_share * (total + float(apart_ones.sum()))
         # a loading pays as in the Bayesian information criterion, or what it gains if that is less
         errors = torch.linalg.inv(block).diagonal(dim1=1, dim2=2) * variances[:, None]
@@ -435,8 +471,8 @@ class DriverSearch:
         drivers = (squares > most).unflatten(1, (count, DELAYS)).any(2).sum(1)
         price = squares.minimum(most).sum(1) / 2 + math.log(DELAYS) * drivers
         paid = float(price.minimum(gains.clamp_min(0.0)).sum()) + count / 2 * math.log(rows)
-        score = self._score(alone, parents) + gained - paid
-        return FactorModel(loadings, variances, persistence, signals, residuals, gains, score)
+        score = without + gained - paid
+        return FactorModel(loadings, variances, persistence, signals, residuals, gains, score, paid)
 
 
 def _posterior(

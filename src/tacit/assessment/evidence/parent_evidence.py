@@ -66,7 +66,7 @@ class ParentEvidence:
     ``resamples``  number of resamples
     ``agreement``  $\\lambda$
     ``notes``      sentences by the names of the findings, which are constants of ``diagnostics``
-    ``drivers``    the shared drivers of the nodes, if there are likely any
+    ``drivers``    the shared drivers of the nodes, if there are likely any that forecast
     ``search``     the form, the drivers, however unlikely, and the weights of the rows, for another observation model
     ``any_size``   the probabilities with effects of any size
     """
@@ -126,28 +126,28 @@ def parent_evidence(
     undriven = beside[0][1:]
     _, pairs, layout = beside[0]
     none = torch.zeros_like(candidates.used)
-    given, drivers = form, None
+    given, driving = form, None
     if earlier is not None:
-        form, drivers, row_weights = earlier.search
+        form, driving, row_weights = earlier.search
     else:
         simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
         row_weights = with_volatility(simple, candidates, none, observation).row_weights
         form = choose_form(pairs, layout, candidates, horizon, row_weights) if given is None else given
         if driven and horizon == 1 and not (form.mean or form.products):  # a driver imitates noisy values and products
-            drivers = find_drivers(pairs, layout, candidates, form, row_weights)
-    found_drivers = drivers
-    if drivers is not None:
-        weight = drivers.weight
-        driven_ones = [(weight * share, *drivers.added_to(one, its_layout)) for share, one, its_layout in beside]
+            driving = find_drivers(pairs, layout, candidates, form, row_weights)
+    drivers = driving if driving is not None and driving.weight >= BELIEVED else None
+    search = form, driving, row_weights
+    if driving is not None:
+        weight = driving.weight
+        driven_ones = [(weight * share, *driving.added_to(one, its_layout)) for share, one, its_layout in beside]
         others = [((1 - weight) * share, one, its_layout) for share, one, its_layout in beside]
-        beside = [*driven_ones, *others] if weight >= BELIEVED else [*others, *driven_ones]
-        drivers = drivers if drivers.prob >= BELIEVED else None
+        beside = [*others, *driven_ones] if drivers is None else [*driven_ones, *others]
         _, pairs, layout = beside[0]
-        if earlier is None and weight >= BELIEVED:  # again, beside the drivers
+        if earlier is None and drivers is not None:  # again, beside the drivers
             simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
             row_weights = with_volatility(simple, candidates, none, observation).row_weights
             form = given or choose_form(pairs, layout, candidates, horizon, row_weights, driven=True)
-    search = form, found_drivers, row_weights
+            search = form, driving, row_weights
     plain = build_columns(pairs, layout, form)
     columns = replace(plain, row_weights=row_weights)
     if observation is not None:
@@ -192,7 +192,7 @@ def parent_evidence(
 
     # the smallest effect that counts
     columns, before = regressions.columns, None
-    if drivers is not None and drivers.weight >= BELIEVED:
+    if drivers is not None:
         before = residual_squares(replace(columns, own=build_columns(*undriven, form).own), screened)
     counts = counting_probs(columns, screened, mean, before, smallest=smallest, horizon=horizon)
 
@@ -225,6 +225,8 @@ def parent_evidence(
     if groups.any():  # of a member without the others
         effects = torch.where(groups > 0, linear.effects(in_model & (groups == 0)), effects)
     believed = torch.where(groups > 0, in_model, mean >= BELIEVED)
+    # effects within a step may explain what a driver does not forecast, so both are named, unless the model has them
+    named = driving is not None and driving.prob >= BELIEVED and (drivers is not None or correlated is not None)
     said = diagnostics.notes(
         plain,
         screened,
@@ -234,11 +236,11 @@ def parent_evidence(
         density=prior,
         agreement=agreement,
         horizon=horizon,
-        correlated=correlated,
         left=left,
         copied=copied,
         groups=groups,
-        driven=None if drivers is None else drivers.reached,
+        driven=driving.reached if driving is not None and named else None,
+        correlated=correlated if drivers is None else None,
     )
     alone = regressions.alone(candidates, gains, prior)
     return ParentEvidence(

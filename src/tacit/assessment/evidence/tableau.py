@@ -157,7 +157,10 @@ def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*
     empty = sizes <= TINY * sizes.amax(-1, keepdim=True)
     order = empty.int().argsort(dim=-1, stable=True)  # at the end, where they do not affect the others
     some = bool(empty.any())
-    basis: Tensor = torch.linalg.qr((columns.take_along_dim(order[..., None], -2) if some else columns).mT)[0]
+    if some:
+        first = torch.arange(order.numel() // order.shape[-1]).view(*order.shape[:-1], 1) * order.shape[-1]
+        columns = columns.flatten(0, -2).index_select(0, (first + order).flatten()).view(columns.shape)
+    basis: Tensor = torch.linalg.qr(columns.mT)[0]
     return basis if not some else basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
 
 
