@@ -52,6 +52,7 @@ ROUNDS = 4  # iterations for the prior probability
 AGREEMENT_POWER = 6
 MOST_CANDIDATES = 40  # candidates per target whose sets are averaged
 BELIEVED = 0.5
+WITHIN = 6.0  # times the smallest effect, where effects within a step are likely: without them, regressions are wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +191,12 @@ def parent_evidence(
     agreement = _agreement(both)
     mean = _mixed(both, agreement)
 
+    # effects within a step may explain what a driver does not forecast, so both are named, unless the model has them
+    named = driving is not None and driving.prob >= BELIEVED and (drivers is not None or correlated is not None)
+
     # the smallest effect that counts
     columns, before = regressions.columns, None
+    smallest *= WITHIN if named and drivers is None else 1.0
     if drivers is not None:
         before = residual_squares(replace(columns, own=build_columns(*undriven, form).own), screened)
     counts = counting_probs(columns, screened, mean, before, smallest=smallest, horizon=horizon)
@@ -225,8 +230,6 @@ def parent_evidence(
     if groups.any():  # of a member without the others
         effects = torch.where(groups > 0, linear.effects(in_model & (groups == 0)), effects)
     believed = torch.where(groups > 0, in_model, mean >= BELIEVED)
-    # effects within a step may explain what a driver does not forecast, so both are named, unless the model has them
-    named = driving is not None and driving.prob >= BELIEVED and (drivers is not None or correlated is not None)
     said = diagnostics.notes(
         plain,
         screened,
