@@ -91,7 +91,7 @@ number if that is larger.
 FOUND = """
 ## What is found
 
-The share of data sets whose answer says that a shared driver moves several nodes, by how many nodes an unseen series
+The share of data sets whose answer states that a shared driver moves several nodes, by how many nodes an unseen series
 reaches in truth; then, of the data sets with edges, the shares with another finding.
 """
 TABLE = """

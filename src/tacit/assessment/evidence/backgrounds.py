@@ -1,4 +1,4 @@
-r"""Backgrounds: what a target does without the graph, besides its own past.
+r"""Backgrounds: how a target moves if no edge acts, besides its own past.
 
 A background is a set of terms, whose columns are always in:
 

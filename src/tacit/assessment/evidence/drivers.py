@@ -24,7 +24,7 @@ driver is then a background of every target, and ``exists`` is averaged over the
 
 Effects within a step, as in sums over several steps, correlate the residuals as a driver does. They differ in what the
 past forecasts, so both models are also compared by their forecasts one step ahead, with any covariance $\Omega$ of the
-errors,
+errors, where targets with correlated errors may also read the forecasts of each other,
 
 $$F = -\tfrac n2 \log \det \Omega - \text{price of parents and of the predicted driver}.$$
 
@@ -59,7 +59,7 @@ SURE, REACHED = 12.0, 2  # gain in nats of a target of eight, and how many must 
 WORTH, MORE = 0.015, 0.06  # nats per row that a first and a further driver must gain: misfits look like weak drivers
 STRONG = 30.0  # nats of a parent that a driver hardly imitates
 LARGEST, MOST_LARGE = 4.0, 0.03  # robust standard deviations: larger values are cut off if they are a small share
-FEWEST_REACHED = 3  # of two nodes, a driver cannot be told from an edge
+FEWEST_REACHED = 3  # of two nodes, a driver cannot be distinguished from an edge
 LEAST_ODDS, MOST_WEIGHT = -4.0, 0.95  # of the model with drivers
 TOGETHER = 4.0  # standard errors of a correlation of residuals
 FORECAST, UNSURE = 0.012, 0.005  # nats per row that its forecasts must gain, and how sure that is
