@@ -11,7 +11,8 @@ P(\text{counts}) = \Phi\Big(\frac{\sqrt{\Delta_j} - \sqrt{\delta E_j}}{\sqrt{R /
 
 with $n$ rows and a normal distribution of the estimate $\sqrt{\Delta_j}$. ``exists`` is multiplied by this probability,
 or by ``LEAST`` if that is larger.
-A single parent without drivers has $E_j = 0$ and always counts.
+A single parent without drivers has $E_j = 0$ and always counts. With products $\delta$ is twice as large: a wrong form of one
+parent is then wrong in each of its products.
 """
 
 import torch
@@ -24,6 +25,7 @@ from tacit.assessment.evidence.products import parent_columns
 from tacit.assessment.evidence.tableau import cross_products
 
 SMALLEST = 0.02  # delta
+PRODUCTS = 2.0  # times delta
 LEAST = 0.05  # probability that remains, so that small effects keep their order
 POSSIBLE = 0.02  # candidates with a smaller probability are not in any list
 
@@ -43,6 +45,7 @@ def counting_probs(
     the sum over channels.
     """
     found = torch.ones_like(probs)
+    smallest *= PRODUCTS if columns.products else 1.0
     channels = columns.targets.shape[2]
     for row, target in enumerate(candidates.targets.tolist()):
         possible = (probs[row] >= POSSIBLE) & candidates.used[row]
