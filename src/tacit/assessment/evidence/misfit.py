@@ -10,9 +10,8 @@ $$\Delta_j > \delta E_j, \qquad
 P(\text{counts}) = \Phi\Big(\frac{\sqrt{\Delta_j} - \sqrt{\delta E_j}}{\sqrt{R / n}}\Big),$$
 
 with $n$ rows and a normal distribution of the estimate $\sqrt{\Delta_j}$. ``exists`` is multiplied by this probability,
-or by ``LEAST`` if that is larger.
-A single parent without drivers has $E_j = 0$ and always counts. With products $\delta$ is twice as large: a wrong form of one
-parent is then wrong in each of its products.
+or by ``LEAST`` if that is larger. A single parent without drivers has $E_j = 0$ and always counts. With products
+$\delta$ is twice as large: a wrong form of one parent is then wrong in each of its products.
 """
 
 import torch
