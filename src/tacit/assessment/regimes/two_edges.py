@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from tacit.training import MOST_LOGIT, states
+from tacit.local import MOST_LOGIT, states
 
 CRITICAL = 3.841  # 95% quantile of the chi-squared distribution with one degree of freedom
 BISECTIONS = 8
