@@ -1,7 +1,7 @@
 """Regressions of single nodes whose edges have weights and gates, fitted together by the exact likelihood."""
 
 from tacit.local.batch import GatedBatch
-from tacit.local.covariance import edge_covariances, safe_inverse
+from tacit.local.covariance import edge_covariances, logit_errors, safe_inverse
 from tacit.local.fits import fit_gated, fit_gates
 from tacit.local.gated_fit import GatedFit
 from tacit.local.gated_regression import (
@@ -24,6 +24,7 @@ __all__ = [
     "fill_noise",
     "fit_gated",
     "fit_gates",
+    "logit_errors",
     "maximise",
     "noise_vector",
     "safe_inverse",

@@ -6,6 +6,8 @@ $s_n$ is the score of row $n$ for all parameters of the fit, and $P$ the precisi
 the noise has another shape than the model's.
 """
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -15,6 +17,20 @@ from tacit.local.gated_fit import GatedFit
 from tacit.local.gated_regression import GatedRegression
 
 RIDGE = 1e-8  # relative to each diagonal entry of the information
+
+
+def logit_errors(data: Sequence[GatedRegression], fits: Sequence[GatedFit], gates: Sequence[int]) -> list[float]:
+    """Return the standard error of the logit of one gate of each fit, from the curvature; infinite if there is none."""
+    found = []
+    for one, fit, gate in zip(data, fits, gates, strict=True):
+        batch = GatedBatch([one], [fit], [None])
+        curvature = batch.evaluate_effects(batch.with_effects(batch.numbers()), torch.tensor([0]))[2][0]
+        place = int(batch.gated_places[1][int(fit.gated[:gate].sum())])
+        others = torch.arange(len(curvature)) != place
+        between = curvature[others, place]
+        left = curvature[place, place] - between @ safe_inverse(curvature[others][:, others]) @ between
+        found.append(float(left.rsqrt()) if left > 0 else torch.inf)
+    return found
 
 
 def edge_covariances(data: GatedRegression, fit: GatedFit) -> Float[Tensor, "edge number number"]:

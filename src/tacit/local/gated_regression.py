@@ -31,7 +31,6 @@ from tacit.observation import ObservationModel
 PRIOR_DEVIATION = 5.0
 NOISE_DEVIATION = 10.0  # prior standard deviation of the observation model's parameters, around their initial values
 MOST_LOGIT = 9.0  # bound on the logit of a probability
-MOST_NUMBERS = 2**21  # rows times states evaluated at once
 RIDGE = 1e-8  # relative to a column's mean square
 
 
@@ -78,34 +77,20 @@ class GatedRegression:
         base = base + messages[:, ~fit.gated].sum(1)
         return base[:, None] + messages[:, fit.gated] @ states(int(fit.gated.sum())).mT
 
-    def joint(self, fit: GatedFit, outputs: Float[Tensor, "row state"], rows: slice) -> Float[Tensor, "row state"]:
+    def joint(self, fit: GatedFit, outputs: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
         """Return the joint log probability of each target and each state."""
-        observation = fit.observation
+        observation, gates = fit.observation, states(int(fit.gated.sum()))
         described = observation.describe(outputs[..., None, None], outputs.new_zeros(len(outputs), 1, 1))
-        log_probs = observation.log_prob(described, self.targets[rows, None, None])[..., 0, 0]
-        logits, gates = fit.logits[fit.gated], states(int(fit.gated.sum()))
-        if fit.slopes is None:
-            return log_probs + gates @ logsigmoid(logits) + (1 - gates) @ logsigmoid(-logits)
-        logits = self.row_logits(fit, rows)
+        log_probs = observation.log_prob(described, self.targets[:, None, None])[..., 0, 0]
+        logits = fit.logits[fit.gated].expand(len(outputs), -1)
+        if fit.slopes is not None and self.features is not None:
+            logits = logits + torch.einsum("ngk,gk->ng", self.features[:, fit.gated], fit.slopes[fit.gated])
         return log_probs + logits @ gates.mT + logsigmoid(-logits).sum(1, keepdim=True)
-
-    def row_logits(self, fit: GatedFit, rows: slice) -> Float[Tensor, "row gate"]:
-        """Return the logits of the gated edges in some rows."""
-        assert self.features is not None
-        assert fit.slopes is not None
-        features = self.features[rows][:, fit.gated]
-        return fit.logits[fit.gated] + torch.einsum("ngk,gk->ng", features, fit.slopes[fit.gated])
 
     @torch.no_grad()
     def row_log_likelihoods(self, fit: GatedFit) -> Float[Tensor, " row"]:
         """Return the log likelihood of each row."""
-        outputs = self.outputs(fit)
-        return torch.cat([self.joint(fit, outputs[rows], rows).logsumexp(1) for rows in self.parts(fit)])
-
-    def parts(self, fit: GatedFit) -> list[slice]:
-        """Return the chunks of rows that are evaluated at once."""
-        count, at_once = len(self.targets), max(1, MOST_NUMBERS >> int(fit.gated.sum()))
-        return [slice(first, min(first + at_once, count)) for first in range(0, count, at_once)]
+        return self.joint(fit, self.outputs(fit)).logsumexp(1)
 
 
 def states(gates: int) -> Float[Tensor, "state gate"]:

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.local import MOST_LOGIT, GatedFit, GatedRegression, fit_gated, fit_gates
+from tacit.local import MOST_LOGIT, GatedFit, GatedRegression, fit_gated, fit_gates, logit_errors
 
 LEVEL = 0.95
 QUANTILE = 1.959964  # two-sided normal quantile
@@ -34,6 +34,9 @@ LOWEST = 0.01  # a lower end below this is set to 0
 LOWEST_LOGIT = math.log(LOWEST / (1 - LOWEST))
 CLOSE = 0.1  # tolerance of the root of the likelihood ratio in the search for an end
 MOST_TRIES = 8
+LEAST_STEP, MOST_STEP = 0.05, 2.0  # of a logit, to the first point of the search
+FIRST_BELOW_ONE = 1.4  # the first logit below a maximum at 1
+LEAST_GROWTH, MOST_GROWTH = 1.2, 3.0  # of the distance from the maximum, between points that are too near
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +164,17 @@ def _intervals(
     for edge, other, fit in zip(edges, others, tried, strict=True):
         gate, none = (other, fit) if bool(other.gated[edge[1]]) else (fit, other)
         best[edge], always[edge], top[edge] = gate, none.log_likelihood, max(gate.log_likelihood, none.log_likelihood)
+    errors = logit_errors(
+        [data[node] for node, _ in edges], [best[edge] for edge in edges], [edge[1] for edge in edges]
+    )
     searches = dict[tuple[tuple[int, int], bool], Generator[float, float, float]]()
-    for edge in edges:
-        middle = float(best[edge].logits[edge[1]]) if best[edge].log_likelihood >= always[edge] else MOST_LOGIT
-        searches[edge, False] = _end(middle, LOWEST_LOGIT, -1.0)
+    for edge, error in zip(edges, errors, strict=True):
+        acts = best[edge].log_likelihood >= always[edge]
+        middle = float(best[edge].logits[edge[1]]) if acts else MOST_LOGIT
+        step = min(MOST_STEP, max(LEAST_STEP, QUANTILE * error))
+        searches[edge, False] = _end(middle, LOWEST_LOGIT, -step)
         if 2 * (top[edge] - always[edge]) > QUANTILE**2:
-            searches[edge, True] = _end(middle, MOST_LOGIT, 1.0)
+            searches[edge, True] = _end(middle, MOST_LOGIT, step)
     ends = dict[tuple[tuple[int, int], bool], float]()
     asked = {key: next(search) for key, search in searches.items()}
     nearest = {key: best[key[0]] for key in searches}
@@ -202,9 +210,11 @@ def _prob(logit: float) -> float:
 def _end(middle: float, limit: float, step: float) -> Generator[float, float, float]:
     """Return the logit on one side of the maximum at which the root reaches the quantile, or the limit.
 
-    It yields a logit and receives the root of the profile likelihood ratio there.
+    It yields a logit and receives the root of the profile likelihood ratio there, which is nearly proportional to the
+    distance of the logit from the maximum, and for a maximum at 1 to that of the probability.
     """
-    inside, outside, at, found = (middle, 0.0), None, middle + step, 0.0
+    at_one = middle == MOST_LOGIT
+    inside, outside, at, found = (middle, 0.0), None, FIRST_BELOW_ONE if at_one else middle + step, 0.0
     for _ in range(MOST_TRIES):
         at = max(at, limit) if step < 0 else min(at, limit)
         found = yield at
@@ -216,10 +226,14 @@ def _end(middle: float, limit: float, step: float) -> Generator[float, float, fl
                 return limit
         else:
             outside = (at, found)
-        if outside is None:
-            step *= 2
-            at = at + step
-        else:
+        if outside is not None:
             share = (QUANTILE - inside[1]) / (outside[1] - inside[1])
-            at = inside[0] + min(0.8, max(0.2, share)) * (outside[0] - inside[0])
+            at = inside[0] + min(0.9, max(0.1, share)) * (outside[0] - inside[0])
+            continue
+        growth = min(MOST_GROWTH, max(LEAST_GROWTH, QUANTILE / max(found, 1e-9)))
+        prob = 1 - growth * (1 - _prob(at))
+        if at_one and prob > LOWEST:
+            at = math.log(prob / (1 - prob))
+        else:
+            at = limit if at_one else middle + growth * (at - middle)
     return at
