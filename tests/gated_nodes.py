@@ -5,8 +5,8 @@ from dataclasses import replace
 import torch
 from scipy.optimize import minimize
 
-from tacit.local import MOST_LOGIT, NOISE_DEVIATION, GatedRegression, fill_noise, fit_gated, noise_vector
 from tacit.graph import PRIOR_DEVIATION as SLOPE_DEVIATION
+from tacit.local import MOST_LOGIT, NOISE_DEVIATION, GatedRegression, fill_noise, fit_gated, noise_vector
 from tacit.observation import (
     BernoulliTargets,
     GaussianNoise,

@@ -40,9 +40,9 @@ LOGIT_REACH, NOISE_REACH = 3.0, 2.0  # largest changes in one step
 
 
 class RowDerivatives(NamedTuple):
-    r"""Log likelihood of rows, its first derivatives by $z$, and $\sum_a q_a (\partial s_a / \partial z + s_a s_a^\top)$.
+    r"""Log likelihood of rows, and its derivatives by $z$.
 
-    Of the last, only the numbers on and above the diagonal are set.
+    ``second``  $\sum_a q_a (\partial s_a / \partial z + s_a s_a^\top)$, set on and above the diagonal only
     """
 
     values: Float[Tensor, "fit row"]

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+import torch
 from jaxtyping import Bool
 from torch import Tensor
 
@@ -14,6 +15,7 @@ from tacit.local.newton import maximise
 MOST_NUMBERS = 2**23  # rows times columns of the regressions that are fitted together
 
 
+@torch.no_grad()
 def fit_gated(
     data: Sequence[GatedRegression], starts: Sequence[GatedFit], fixed: Sequence[int | None] | None = None
 ) -> list[GatedFit]:

@@ -29,7 +29,6 @@ Values = tuple[Float[Tensor, " row"], Float[Tensor, "row number"], Float[Tensor,
 Evaluate = Callable[[Float[Tensor, "row number"], Int[Tensor, " row"]], Values]
 
 
-@torch.no_grad()
 def maximise(
     evaluate: Evaluate,
     start: Float[Tensor, "row number"],

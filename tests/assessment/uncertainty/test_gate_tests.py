@@ -8,8 +8,8 @@ import torch
 from gated_nodes import fitted
 from tacit.assessment.uncertainty import choose_gates
 from tacit.assessment.uncertainty.gate_tests import CLOSE, QUANTILE, judge_gates
-from tacit.observation import GaussianNoise
 from tacit.local import GatedRegression
+from tacit.observation import GaussianNoise
 
 DOUBLE = torch.float64
 

@@ -193,7 +193,7 @@ class BlockLikelihood:
         return logsigmoid(logits) @ of_node.mT + logsigmoid(-logits) @ (1 - of_node).mT
 
     def evaluate(self, numbers: Float[Tensor, "one number"], _: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the log posterior, its gradient, and the curvature that the scores of the pairs give in expectation."""
+        """Return the log posterior, its gradient, and the curvature by the products of the scores of the pairs."""
         values, scores = self.scores(numbers[0])
         away = numbers[0] - self.means
         pull = self.precision @ away
@@ -266,7 +266,7 @@ class BlockLikelihood:
         The likelihood is linear in each of these probabilities, and so regular at 0 and 1.
         """
         scores = self.scores(numbers)[1]
-        *_, gates, weights = self._parts(torch.from_numpy(numbers))
+        *_, gates, weights = self._parts(numbers)
         probs = torch.sigmoid(gates).clamp(SMALLEST, 1 - SMALLEST)
         regimes = pad(weights, (0, 1)).softmax(0).clamp_min(SMALLEST)
         scores[:, self.num_own : len(numbers) - self.sizes[-1]] /= probs * (1 - probs)
