@@ -392,4 +392,4 @@ def _as_rows(
 
 
 def _square(values: Float[Tensor, "fit row pair"], size: int) -> Float[Tensor, "fit row number number"]:
-    return values.unflatten(2, (size, size))
+    return values.view(*values.shape[:2], size, size)

@@ -39,8 +39,8 @@ def fit_gated(
             batch = GatedBatch(
                 [data[place] for place in some], [starts[place] for place in some], [fixed[place] for place in some]
             )
-            start = batch.with_effects(batch.numbers())
-            numbers = maximise(batch.evaluate_effects, start, batch.free, batch.bound, batch.reach)
+            initial = batch.with_effects(batch.numbers())
+            numbers = maximise(batch.evaluate_effects, initial, batch.free, batch.bound, batch.reach)
             numbers = batch.with_weights(numbers)
             for place, fit in zip(some, batch.unpacked(numbers), strict=True):
                 found[place] = fit

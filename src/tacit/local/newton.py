@@ -105,16 +105,16 @@ def _steps(
         inner = along / (values + damping[:, None])
         step[limited] = torch.einsum("rij,rj->ri", vectors, inner)
         size[limited] = inner.norm(dim=1)
-    bent = torch.einsum("ri,rij,rj->r", step, scaled, step)
-    return torch.where(free, step * scale, 0.0), (slope * step).sum(1) - bent / 2, size, radius
+    predicted = (slope * step).sum(1) - torch.einsum("ri,rij,rj->r", step, scaled, step) / 2
+    return torch.where(free, step * scale, 0.0), predicted, size, radius
 
 
 def _damping(
     values: Float[Tensor, "row number"], along: Float[Tensor, "row number"], radius: Float[Tensor, " row"]
 ) -> Float[Tensor, " row"]:
     """Return the smallest number that makes all eigenvalues positive and the step not longer than the radius."""
-    least = (-values[:, 0]).clamp_min(0) * (1 + 1e-6) + 1e-9
-    low, high = least, least + along.norm(dim=1) / radius  # with the upper one the step is short enough
+    low: Tensor = (-values[:, 0]).clamp_min(0) * (1 + 1e-6) + 1e-9
+    high: Tensor = low + along.norm(dim=1) / radius  # with the upper one the step is short enough
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         long = (along / (values + middle[:, None])).norm(dim=1) > radius

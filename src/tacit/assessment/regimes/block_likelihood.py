@@ -95,24 +95,21 @@ class BlockLikelihood:
         self.copies = [node.data.observation.chosen([0] * int(node.known.sum())).double() for node in nodes]
         self.num_gates = [node.num_gates for node in nodes]
         centers = [noise_vector(node.data.observation) for node in nodes]
-        own = [
-            size
-            for node, center in zip(nodes, centers, strict=True)
-            for size in (len(node.data.precision), len(center))
-        ]
+        own = list[int]()
+        for node, center in zip(nodes, centers, strict=True):
+            own.extend([len(node.data.precision), len(center)])
         self.sizes = [*own, num_regimes * sum(self.num_gates), num_regimes - 1]
         self.num_own = sum(own)  # weights and noise of all nodes
-        free = torch.zeros(sum(self.sizes[-2:]), dtype=torch.float64)
-        every = zip(nodes, centers, strict=True)
-        precisions = [
-            part
-            for node, center in every
-            for part in (node.data.precision, torch.eye(len(center)) / NOISE_DEVIATION**2)
-        ]
-        self.precision = torch.block_diag(*precisions, torch.diag(free)).double()
-        every = zip(nodes, centers, strict=True)
-        means = [part for node, center in every for part in (torch.zeros(len(node.data.precision)), center)]
-        self.means = torch.cat([*means, free])
+        # the prior: that of each node, and none for the logits
+        self.means = torch.zeros(sum(self.sizes), dtype=torch.float64)
+        self.precision = torch.zeros(len(self.means), len(self.means), dtype=torch.float64)
+        first = 0
+        for node, center in zip(nodes, centers, strict=True):
+            weights = slice(first, first + len(node.data.precision))
+            noise = slice(weights.stop, weights.stop + len(center))
+            self.precision[weights, weights] = node.data.precision
+            self.precision[noise, noise] = torch.eye(len(center)).double() / NOISE_DEVIATION**2
+            self.means[noise], first = center, noise.stop
 
     def _parts(self, numbers: Float[Tensor, " number"]) -> tuple[Tensor, ...]:
         """Return weights and noise of each node, the logits of the gates, and those of the weights."""
