@@ -29,6 +29,7 @@ from tacit.data import Pairs
 from tacit.local import GatedFit, GatedRegression, fit_gated
 from tacit.observation import ObservationModel
 
+MOST_ROWS = 2**18  # of the targets whose regressions are made together, which limits the memory
 LEAST_INFORMATION = 1e-6  # relative to its mean: rows with less are uninformative
 
 
@@ -41,24 +42,29 @@ def with_responses(
 ) -> Columns:
     """Return the columns with working responses as targets, and their weights, for targets with one channel."""
     targets, weights = columns.targets.clone(), torch.ones_like(columns.observed)
-    regressions, scales = list[GatedRegression](), list[Tensor]()
-    for row, target in enumerate(candidates.targets.tolist()):
-        parents = _parents(columns, candidates, believed[row], row)
-        always = candidates.always(columns, torch.tensor([row]))[0].mT
-        known = columns.observed[:, target] > 0
-        both = torch.cat([always, _intercepts(columns), parents], 1)[known]
-        values = pairs.targets[:, target, 0].cpu().to(DOUBLE)[known]
-        model = observation.chosen([target]).cpu().double()
-        scale = torch.ones_like(values) if columns.row_weights is None else columns.row_weights[known, target].sqrt()
-        nothing, no_source = torch.zeros_like(values), both.new_zeros(0, len(both), 1)
-        ones = torch.ones_like(values)
-        regressions.append(GatedRegression(scale[:, None] * both, no_source, nothing, scale * values, ones, model))
-        scales.append(scale)
-    fits = fit_gated(regressions, [one.start() for one in regressions])
-    for target, one, fit, scale in zip(candidates.targets.tolist(), regressions, fits, scales, strict=True):
-        known = columns.observed[:, target] > 0
-        responses, information = _responses(one, fit)
-        targets[known, target, 0], weights[known, target] = responses / scale, scale.square() * information
+    for rows in torch.split(torch.arange(len(candidates.targets)), max(1, MOST_ROWS // len(pairs))):
+        regressions, scales = list[GatedRegression](), list[Tensor]()
+        for row in rows.tolist():
+            target = int(candidates.targets[row])
+            parents = _parents(columns, candidates, believed[row], row)
+            always = candidates.always(columns, torch.tensor([row]))[0].mT
+            known = columns.observed[:, target] > 0
+            both = torch.cat([always, _intercepts(columns), parents], 1)[known]
+            values = pairs.targets[:, target, 0].cpu().to(DOUBLE)[known]
+            model = observation.chosen([target]).cpu().double()
+            ones = torch.ones_like(values)
+            scale = ones if columns.row_weights is None else columns.row_weights[known, target].sqrt()
+            no_source = both.new_zeros(0, len(both), 1)
+            regressions.append(
+                GatedRegression(scale[:, None] * both, no_source, torch.zeros_like(values), scale * values, ones, model)
+            )
+            scales.append(scale)
+        fits = fit_gated(regressions, [one.start() for one in regressions])
+        for row, one, fit, scale in zip(rows.tolist(), regressions, fits, scales, strict=True):
+            target = int(candidates.targets[row])
+            known = columns.observed[:, target] > 0
+            responses, information = _responses(one, fit)
+            targets[known, target, 0], weights[known, target] = responses / scale, scale.square() * information
     return replace(columns, targets=targets, row_weights=weights)
 
 
