@@ -20,7 +20,7 @@ from torch import Tensor
 MOST_STEPS = 200
 TOLERANCE = 1e-7  # nats
 LEAST_CURVATURE = 1e-6  # below it a parameter is not determined by the data
-MOST_RADIUS = 10.0  # of the first step if the curvature is not positive definite
+MOST_RADIUS = 3.0  # of the first step if the curvature is not positive definite
 GOOD, POOR = 0.75, 0.25  # share of the predicted gain above which the radius is raised, and below which it is lowered
 RAISED, LOWERED, FULL = 3.0, 0.25, 0.9
 BISECTIONS = 50

@@ -32,7 +32,7 @@ MOST_FREE = 4  # free gates beside that of the edge whose interval is computed
 MAY_GATE = 0.2  # likelihood ratio from which a gate may be random
 LOWEST = 0.01  # a lower end below this is set to 0
 LOWEST_LOGIT = math.log(LOWEST / (1 - LOWEST))
-CLOSE = 0.1  # tolerance of the root of the likelihood ratio in the search for an end
+CLOSE = 0.03  # tolerance of the root of the likelihood ratio in the search for an end
 MOST_TRIES = 8
 LEAST_STEP, MOST_STEP = 0.05, 2.0  # of a logit, to the first point of the search
 FIRST_BELOW_ONE = 1.4  # the first logit below a maximum at 1
@@ -177,18 +177,21 @@ def _intervals(
             searches[edge, True] = _end(middle, MOST_LOGIT, step)
     ends = dict[tuple[tuple[int, int], bool], float]()
     asked = {key: next(search) for key, search in searches.items()}
-    nearest = {key: best[key[0]] for key in searches}
+    known = {edge: [best[edge]] for edge in edges}  # fits from which others start
     while asked:
         held = fit_gated(
             [data[node] for (node, _), _ in asked],
-            [nearest[key].with_gate(key[0][1], _prob(logit)) for key, logit in asked.items()],
+            [
+                _nearest(known[edge], edge[1], logit).with_gate(edge[1], _prob(logit))
+                for (edge, _), logit in asked.items()
+            ],
             [source for (_, source), _ in asked],
         )
         for (edge, _), fit in zip(asked, held, strict=True):
             top[edge] = max(top[edge], fit.log_likelihood)
         going = dict[tuple[tuple[int, int], bool], float]()
         for key, fit in zip(asked, held, strict=True):
-            nearest[key] = fit
+            known[key[0]].append(fit)
             root = math.sqrt(max(0.0, 2 * (top[key[0]] - fit.log_likelihood)))
             try:
                 going[key] = searches[key].send(root)
@@ -203,6 +206,10 @@ def _intervals(
     return found
 
 
+def _nearest(fits: list[GatedFit], source: int, logit: float) -> GatedFit:
+    return min(fits, key=lambda fit: abs(float(fit.logits[source]) - logit))
+
+
 def _prob(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 
@@ -211,8 +218,13 @@ def _end(middle: float, limit: float, step: float) -> Generator[float, float, fl
     """Return the logit on one side of the maximum at which the root reaches the quantile, or the limit.
 
     It yields a logit and receives the root of the profile likelihood ratio there, which is nearly proportional to the
-    distance of the logit from the maximum, and for a maximum at 1 to that of the probability.
+    distance of the logit from the maximum, and for a maximum at 1 to that of the probability. The lower limit is tried
+    first: the profile may have a second maximum, at which an edge that acts rarely explains outliers.
     """
+    if step < 0:
+        found = yield limit
+        if found < QUANTILE:
+            return limit
     at_one = middle == MOST_LOGIT
     inside, outside, at, found = (middle, 0.0), None, FIRST_BELOW_ONE if at_one else middle + step, 0.0
     for _ in range(MOST_TRIES):
