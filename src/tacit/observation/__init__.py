@@ -4,7 +4,7 @@ from tacit.observation.bernoulli import BernoulliTargets
 from tacit.observation.gaussian import GaussianNoise, HeadGaussianNoise, InputGaussianNoise
 from tacit.observation.log_normal import LogNormalNoise
 from tacit.observation.mixed import MixedObservation
-from tacit.observation.model import ObservationModel, Support, TargetValues
+from tacit.observation.model import Derivatives, ObservationModel, Support, TargetValues
 from tacit.observation.negative_binomial import NegativeBinomialCounts
 from tacit.observation.none import NoNoise
 from tacit.observation.ordered import OrderedCategories
@@ -15,6 +15,7 @@ from tacit.observation.student_t import StudentTNoise
 
 __all__ = [
     "BernoulliTargets",
+    "Derivatives",
     "GaussianNoise",
     "HeadGaussianNoise",
     "InputGaussianNoise",

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from tacit.observation.model import Support
+from tacit.observation.model import Derivatives, Support
 from tacit.observation.steps import Steps, Table
 from tacit.registry import register
 from tacit.shapes import Inputs, Outputs, Samples, TargetParams, Targets
@@ -61,6 +61,12 @@ class BernoulliTargets(Steps):
         """Return the log probability of each target."""
         signs: Tensor = 2 * self.places(targets)[:, None] - 1
         return logsigmoid(signs * parameters)
+
+    def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
+        r"""Return the derivatives by the logit: $v - p$ and $-p\,(1 - p)$."""
+        places, probs = self.places(targets)[:, None], torch.sigmoid(outputs)
+        log_prob = logsigmoid((2 * places - 1) * outputs)
+        return Derivatives(log_prob, places - probs, -probs * (1 - probs), [], [], [])
 
     def information(self, parameters: TargetParams) -> Samples:
         r"""Return $p\,(1 - p)$."""

@@ -23,7 +23,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import softplus
 
 from tacit.errors import require, require_int, require_positive
-from tacit.observation.model import ObservationModel, TargetValues
+from tacit.observation.model import Derivatives, ObservationModel, TargetValues
 from tacit.registry import register
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
@@ -169,6 +169,18 @@ class GaussianNoise(Gaussian):
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
         """Return ``log_sigma`` for given standard deviations."""
         return {"log_sigma": (sigmas - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().to(self.log_sigma)}
+
+    def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
+        r"""Return the derivatives by the mean and by ``log_sigma``."""
+        sigma = self.log_sigma.exp() + SIGMA_FLOOR
+        moved = (sigma - SIGMA_FLOOR) / sigma  # the relative change of sigma by log_sigma
+        standard = (targets[:, None] - outputs) / sigma
+        square = standard.square()
+        log_prob = -0.5 * square - sigma.log() - 0.5 * math.log(2 * math.pi)
+        score, curvature = standard / sigma, (-1 / sigma.square()).expand_as(outputs)
+        noise, cross = (square - 1) * moved, (-2 * moved) * score
+        of_noise = moved.square() * (1 - 3 * square) + moved * (square - 1)
+        return Derivatives(log_prob, score, curvature, [noise], [cross], [of_noise])
 
     def chosen(self, nodes: list[int]) -> "GaussianNoise":
         """Return the model of some nodes, with their current parameters."""

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.observation.gaussian import SIGMA_FLOOR
-from tacit.observation.model import Support, TargetValues
+from tacit.observation.model import Derivatives, Support, TargetValues
 from tacit.observation.positive import LEAST_MEAN, PositiveMean
 from tacit.registry import register
 from tacit.shapes import NoiseUniforms, Samples, TargetParams, Targets
@@ -63,6 +63,23 @@ class LogNormalNoise(PositiveMean):
         values, standard = self._standard(parameters, targets)
         constant = self.sigma.log() + 0.5 * math.log(2 * math.pi)
         return -0.5 * standard.square() - (values / self.unit).log() - constant
+
+    def by_log_mean(self, means: TargetParams, targets: Targets) -> Derivatives:
+        r"""Return the derivatives by $\log m$ and ``log_sigma``."""
+        sigma = self.sigma
+        by_log = sigma - SIGMA_FLOOR  # of sigma by log_sigma
+        values, standard = self._standard(means, targets)
+        change = 1 - standard / sigma  # of z by sigma
+        noise = -standard * change - 1 / sigma
+        of_sigma = (1 - standard * (2 * standard / sigma - 1) * sigma) / sigma.square() - change.square()
+        return Derivatives(
+            -0.5 * standard.square() - (values / self.unit).log() - sigma.log() - 0.5 * math.log(2 * math.pi),
+            standard / sigma,
+            (-1 / sigma.square()).expand_as(means),
+            [by_log * noise],
+            [by_log / sigma * (1 - 2 * standard / sigma)],
+            [by_log.square() * of_sigma + by_log * noise],
+        )
 
     def information(self, parameters: TargetParams) -> Samples:
         r"""Return $(\partial \log m / \partial f)^2 / \sigma^2$."""

@@ -8,9 +8,10 @@ them to ``num_parameters`` parameters of the distribution. The layout of these p
 internal to the observation model; use its methods for samples, means and densities.
 """
 
+import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -46,6 +47,24 @@ class TargetValues:
     def chosen(self, nodes: list[int]) -> "TargetValues":
         """Return the values for some nodes."""
         return TargetValues(self.offset[nodes], self.unit[nodes], self.categories, self.largest)
+
+
+class Derivatives(NamedTuple):
+    r"""$\log p(y \mid f)$ of each target, and its derivatives by the output $f$ and the model's parameters $\phi$.
+
+    ``score``       $\partial / \partial f$
+    ``curvature``   $\partial^2 / \partial f^2$
+    ``noise``       $\partial / \partial \phi_i$ for each parameter of a node, in the order of ``parameters()``
+    ``cross``       $\partial^2 / \partial f\, \partial \phi_i$
+    ``of_noise``    $\partial^2 / \partial \phi_i\, \partial \phi_j$ for $i \le j$: (1, 1), (1, 2), ...
+    """
+
+    log_prob: Samples
+    score: Samples
+    curvature: Samples
+    noise: list[Samples]
+    cross: list[Samples]
+    of_noise: list[Samples]
 
 
 class ObservationModel(nn.Module, ABC):
@@ -156,6 +175,44 @@ class ObservationModel(nn.Module, ABC):
         del parameters, targets
         raise InputError(f"{type(self).__name__} has no log_prob; use an observation model that has one")
 
+    def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
+        r"""Return first and second derivatives of the log probability, for one channel per node.
+
+        This implementation differentiates twice; each element has a copy of its node's parameters. Models override it
+        with closed forms, which are several times faster.
+        """
+        count = outputs.numel()
+        nodes = torch.arange(outputs.shape[2]).expand(outputs.shape[:3]).flatten().tolist()
+        copies = self.chosen(nodes).to(outputs.dtype)
+        with torch.enable_grad():
+            flat = outputs.detach().reshape(1, 1, count, 1).clone().requires_grad_()
+            described = copies.describe(flat, flat.new_zeros(1, count, 1))
+            values = targets[:, None].expand_as(outputs).reshape(1, count, 1)
+            log_prob = copies.log_prob(described, values)
+            numbers = [flat, *copies.parameters()]
+            first = torch.autograd.grad(log_prob.sum(), numbers, create_graph=True)
+            slopes = [first[0].flatten()]  # by the output, and by each parameter of an element
+            for one in first[1:]:
+                slopes.extend(one.reshape(count, -1).unbind(1))
+            second = []
+            for slope in slopes:
+                found = torch.autograd.grad(slope.sum(), numbers, retain_graph=True, materialize_grads=True)
+                rows = [one.reshape(count, -1).unbind(1) for one in found]
+                second.append([one.detach() for row in rows for one in row])
+
+        def shaped(values: Tensor) -> Tensor:
+            return values.detach().view(outputs.shape)
+
+        places = range(1, len(slopes))
+        return Derivatives(
+            shaped(log_prob),
+            shaped(slopes[0]),
+            shaped(second[0][0]),
+            [shaped(slopes[place]) for place in places],
+            [shaped(second[0][place]) for place in places],
+            [shaped(second[i][j]) for i, j in itertools.combinations_with_replacement(places, 2)],
+        )
+
     def information(self, parameters: TargetParams) -> Samples:
         r"""Return the expected Fisher information of the predictor's output, $E[(\partial \log p / \partial f)^2]$."""
         del parameters
@@ -170,6 +227,13 @@ class ObservationModel(nn.Module, ABC):
         """Combine the parameters of models of one node each, by name; the inverse of :meth:`chosen`."""
         tables = [dict(part.named_parameters()) for part in parts]
         return {name: torch.cat([table[name].detach() for table in tables]) for name in tables[0]}
+
+    def stacked(self, parts: list["ObservationModel"]) -> "ObservationModel":
+        """Return one model of the nodes of ``parts``, models of one node each of the same kind as this one."""
+        model = self.chosen([0] * len(parts))
+        for name, value in self.joined(parts).items():
+            model.get_parameter(name).data = value
+        return model
 
     @property
     def has_likelihood(self) -> bool:

@@ -16,9 +16,9 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.observation.counts import Counts
-from tacit.observation.model import TargetValues
+from tacit.observation.model import Derivatives, TargetValues
 from tacit.registry import register
-from tacit.shapes import Samples, TargetParams
+from tacit.shapes import Samples, TargetParams, Targets
 
 INITIAL_DISPERSION = 0.1
 LEAST_DISPERSION = 1e-4  # a variance 1% above the mean at a mean of 100: nearly Poisson
@@ -66,6 +66,34 @@ class NegativeBinomialCounts(Counts):
         r"""Return $m g$ with a gamma variate $g$ of mean 1 and variance $\alpha$."""
         shape = (1 / self.dispersion).to(means).expand_as(means).contiguous()
         return means * torch._standard_gamma(shape, generator=generator) / shape
+
+    def by_log_mean(self, means: TargetParams, targets: Targets) -> Derivatives:
+        r"""Return the derivatives by $\log m$ and ``log_dispersion``."""
+        dispersion = self.dispersion
+        by_log, r = dispersion - LEAST_DISPERSION, 1 / dispersion
+        places = self.places(targets)
+        constant = self.coefficients(places[..., None])[..., 0]
+        # the coefficients by r, and then by the dispersion
+        of_r = torch.digamma(places + r) - torch.digamma(r) - places / r
+        of_r2 = torch.polygamma(1, places + r) - torch.polygamma(1, r) + places / r.square()
+        first, second = -of_r * r.square(), of_r2 * r**4 + 2 * of_r * r**3
+        counts = places[:, None]
+        product = dispersion * means
+        logs, share = torch.log1p(product), 1 / (1 + product)
+        over = means * share
+        by_dispersion = first[:, None] - counts * over - over * r + logs * r.square()
+        of_dispersion = (
+            second[:, None] + counts * over.square() + over.square() * r + 2 * over * r.square() - 2 * logs * r**3
+        )
+        score = (counts - means) * share
+        return Derivatives(
+            constant[:, None] + counts * (means.log() - logs) - logs * r,
+            score,
+            -over * (1 + dispersion * counts) * share,
+            [by_log * by_dispersion],
+            [-by_log * over * score],
+            [by_log.square() * of_dispersion + by_log * by_dispersion],
+        )
 
     def information(self, parameters: TargetParams) -> Samples:
         r"""Return $(\partial m / \partial f)^2 / (m + \alpha m^2)$."""

@@ -15,7 +15,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import logsigmoid, softplus
 
 from tacit.errors import require
-from tacit.observation.model import Support, TargetValues
+from tacit.observation.model import Derivatives, Support, TargetValues
 from tacit.observation.steps import Steps, Table
 from tacit.registry import register
 from tacit.shapes import Inputs, Outputs, Samples, TargetParams, Targets
@@ -102,6 +102,37 @@ class OrderedCategories(Steps):
         lower, upper = (part[:, None] for part in self._cuts_around(targets))
         width = torch.log(-torch.expm1(lower - upper))
         return logsigmoid(upper - parameters) + logsigmoid(parameters - lower) + width
+
+    def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
+        r"""Return the derivatives by the output and ``raw_cuts``, from those by the cuts $a < b$ around the target."""
+        lower, upper = (part[:, None] for part in self._cuts_around(targets))
+        places, last = self.places(targets)[:, None], len(self.categories) - 1
+        share = torch.sigmoid(self.raw_cuts)
+        share[..., 0] = 1.0  # all cuts move with the first number
+        below, above = torch.sigmoid(outputs - upper), torch.sigmoid(lower - outputs)
+        of_upper, of_lower = below * (1 - below), above * (1 - above)
+        narrow = 1 / torch.expm1(upper - lower)
+        both = narrow * (1 + narrow)
+        by_upper, by_lower = below + narrow, -above - narrow
+        # how cuts move with the numbers: those of the target's lower and upper cut, which may not exist
+        numbers = range(last)
+        up = [share[..., i] * ((places >= i) & (places < last)) for i in numbers]
+        low = [share[..., i] * (places > i) for i in numbers]
+        of_noise = []
+        for i, j in itertools.combinations_with_replacement(numbers, 2):
+            mixed = up[i] * low[j] + low[i] * up[j]
+            found = both * mixed - (of_upper + both) * (up[i] * up[j]) - (of_lower + both) * (low[i] * low[j])
+            if i == j:
+                found = found + (by_upper * up[i] + by_lower * low[i]) * (1 - share[..., i])
+            of_noise.append(found)
+        return Derivatives(
+            logsigmoid(upper - outputs) + logsigmoid(outputs - lower) + torch.log(-torch.expm1(lower - upper)),
+            above - below,
+            -of_upper - of_lower,
+            [by_upper * up[i] + by_lower * low[i] for i in numbers],
+            [of_upper * up[i] + of_lower * low[i] for i in numbers],
+            of_noise,
+        )
 
     def information(self, parameters: TargetParams) -> Samples:
         r"""Return $\sum_k P(c_k)\, (F(k - 1) + F(k) - 1)^2$."""

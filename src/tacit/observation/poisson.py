@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from tacit.observation.counts import Counts
+from tacit.observation.model import Derivatives
 from tacit.registry import register
-from tacit.shapes import Samples, TargetParams
+from tacit.shapes import Samples, TargetParams, Targets
 
 
 class PoissonCounts(Counts):
@@ -36,6 +37,12 @@ class PoissonCounts(Counts):
     def natural(self, means: TargetParams) -> tuple[Samples, Samples]:
         r"""Return $\log m$ and $m$."""
         return means.log(), means
+
+    def by_log_mean(self, means: TargetParams, targets: Targets) -> Derivatives:
+        r"""Return the derivatives by $\log m$."""
+        counts = self.places(targets)
+        log_prob = counts[:, None] * means.log() - means + self.coefficients(counts)[:, None]
+        return Derivatives(log_prob, counts[:, None] - means, -means, [], [], [])
 
     def information(self, parameters: TargetParams) -> Samples:
         r"""Return $(\partial m / \partial f)^2 / m$."""

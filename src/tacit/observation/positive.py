@@ -8,13 +8,16 @@ is negative. $s$ is the width of the curved part: one count for counts, so that 
 model; $s = u$ for other positive numbers.
 """
 
+from abc import abstractmethod
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from tacit.observation.model import Derivatives
 from tacit.observation.values import InUnits
-from tacit.shapes import Inputs, Outputs, Samples, TargetParams
+from tacit.shapes import Inputs, Outputs, Samples, TargetParams, Targets
 
 LEAST_MEAN = 1e-6  # in units of s: with a mean of 0 any event would be impossible
 
@@ -44,6 +47,25 @@ class PositiveMean(InUnits):
     def slopes_of(self, means: Tensor) -> Tensor:
         r"""Return $\partial m / \partial f = u\,(1 - e^{-m / s})$ for means in the units of the data."""
         return -self.unit * torch.expm1(LEAST_MEAN - means / self._link_width)
+
+    def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
+        r"""Return the derivatives by the output and the parameters of the noise, from those by $\log m$."""
+        width = self._link_width
+        raw = (self.offset + self.unit * outputs) / width
+        share = torch.sigmoid(raw)
+        means = width * (softplus(raw) + LEAST_MEAN)
+        first = self.unit * share / means  # of log m by f
+        second = first * ((self.unit / width) * (1 - share) - first)
+        found = self.by_log_mean(means, targets)
+        return found._replace(
+            score=found.score * first,
+            curvature=found.curvature * first.square() + found.score * second,
+            cross=[one * first for one in found.cross],
+        )
+
+    @abstractmethod
+    def by_log_mean(self, means: TargetParams, targets: Targets) -> Derivatives:
+        r"""Return the derivatives of the log probability by $\log m$ and the parameters of the noise."""
 
     @property
     def _link_width(self) -> Tensor:

@@ -19,7 +19,7 @@ from torch.nn.functional import softplus
 
 from tacit.errors import require_int
 from tacit.observation.gaussian import INITIAL_SIGMA, SIGMA_FLOOR
-from tacit.observation.model import ObservationModel, TargetValues
+from tacit.observation.model import Derivatives, ObservationModel, TargetValues
 from tacit.registry import register
 from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
@@ -92,6 +92,39 @@ class StudentTNoise(ObservationModel):
         constant = (torch.lgamma(half + 0.5) - torch.lgamma(half)).to(degrees) - 0.5 * (math.pi * degrees).log()
         standard = (targets[:, None] - parameters) / sigma
         return constant - sigma.log() - (degrees + 1) / 2 * torch.log1p(standard.square() / degrees)
+
+    def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
+        r"""Return the derivatives by the output, ``raw_degrees`` and ``log_sigma``.
+
+        With $d = y - f$ and $\rho = d^2 / (\nu \sigma^2 + d^2)$, the score is $(\nu + 1)\, d / (\nu \sigma^2 + d^2)$.
+        """
+        degrees, sigma = self.degrees, self.sigma
+        by_raw = torch.sigmoid(self.raw_degrees)  # of the degrees of freedom
+        moved = (sigma - SIGMA_FLOOR) / sigma  # the relative change of sigma by log_sigma
+        half, more = degrees / 2, degrees + 1
+        constant = torch.lgamma(half + 0.5) - torch.lgamma(half) - 0.5 * (math.pi * degrees).log() - sigma.log()
+        slope = (torch.digamma(half + 0.5) - torch.digamma(half) - 1 / degrees) / 2
+        bend = (torch.polygamma(1, half + 0.5) - torch.polygamma(1, half)) / 4 + 0.5 / degrees.square()
+        apart = targets[:, None] - outputs
+        square = apart.square() / (degrees * sigma.square())
+        logs, rest = torch.log1p(square), 1 / (1 + square)
+        rho = square * rest
+        weight = rest * (more / (degrees * sigma.square()))
+        score = weight * apart
+        by_sigma = moved * (more * rho - 1)
+        by_degrees = slope - logs / 2 + more / (2 * degrees) * rho
+        product = rho * rest
+        both = (by_raw * moved) * (rho - more / degrees * product)
+        of_sigma = (1 - moved) * by_sigma - (2 * more * moved.square()) * product
+        of_degrees = bend + (rho - more / degrees * product) / (2 * degrees) - rho / (2 * degrees.square())
+        return Derivatives(
+            constant - more / 2 * logs,
+            score,
+            weight * (2 * rho - 1),
+            [by_raw * by_degrees, by_sigma],
+            [(by_raw / more) * score * (1 - more / degrees * rest), (-2 * moved) * score * rest],
+            [by_raw.square() * of_degrees + (by_raw * (1 - by_raw)) * by_degrees, both, of_sigma],
+        )
 
     def information(self, parameters: TargetParams) -> Samples:
         r"""Return $(\nu + 1) / ((\nu + 3)\, \sigma^2)$."""

@@ -1,5 +1,6 @@
 """Conversion between scaled targets and values in the units of the data."""
 
+import torch
 from torch import Tensor
 
 from tacit.errors import require_int
@@ -41,3 +42,13 @@ class InUnits(ObservationModel):
         for name, value in self.named_parameters(recurse=False):
             getattr(part, name).data = value.detach()[nodes].clone()
         return part
+
+    def stacked(self, parts: list[ObservationModel]) -> ObservationModel:
+        """Return one model of the nodes of ``parts``, each with its own units."""
+        known = [part.values for part in parts if isinstance(part, InUnits)]
+        offset, unit = torch.cat([one.offset for one in known]), torch.cat([one.unit for one in known])
+        values = TargetValues(offset, unit, self.values.categories, self.values.largest)
+        model = type(self)(len(parts), self.channels or 1, values).to(self.offset)
+        for name, value in self.joined(parts).items():
+            model.get_parameter(name).data = value
+        return model

@@ -21,6 +21,7 @@ from tacit.assessment.uncertainty import choose_gates
 from tacit.config import FitConfig
 from tacit.data import NamedPairs, Pairs
 from tacit.errors import InputError
+from tacit.local import GatedFit, GatedRegression
 from tacit.observation import ObservationModel, PositiveMean
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, layout_of
@@ -29,14 +30,12 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.sources import Source
 from tacit.pipeline.target_checks import source_values
 from tacit.registry import OBSERVATIONS
-from tacit.training import GatedFit, GatedRegression
 
 FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"
 MOST_MEAN = 100.0  # integers with a larger mean are treated as real numbers
 MOST_CATEGORIES = 7  # different integers that may be ordered categories
 MOST_NODES, DECIDING_NODES = 8, 4  # of more nodes than the first, about as many as the second decide for all
 MOST_ROWS, MOST_PARENTS, MOST_GATES = 1500, 4, 3  # of a node; the time grows with 2 to the power of the gates
-TOLERANCE = 1e-5  # of the fits, in nats per row; kinds must differ by WORTH
 LIKELY = 0.5  # lowest ``exists`` of the parents that are used
 BIASED, STD_ERRORS = 0.05, 4.0  # mean of residuals in deviations of the target, and in standard errors
 NOISELESS = 0.02  # of a target's deviation
@@ -216,7 +215,8 @@ def _best(
     }
     least = max(WORTH * len(train), FEWEST_NATS)
     for gates in (False, True):
-        fits = {kind: [_fit(one, gates=gates) for one in data[kind]] for kind in data}
+        masks = {kind: [torch.full((len(one.sent),), gates) for one in data[kind]] for kind in data}
+        fits = {kind: choose_gates(data[kind], masks[kind], MOST_GATES) for kind in data}
         places = range(len(some))
         scores = {
             kind: np.array([_criterion(data[kind][place], fits[kind][place]) for place in places]) for kind in fits
@@ -288,12 +288,7 @@ def _regression(
         train.targets[known, node, 0].double(),
         own.new_ones(len(own)),
         model.chosen([node]).double(),
-        tolerance=TOLERANCE,
     )
-
-
-def _fit(data: GatedRegression, *, gates: bool) -> GatedFit:
-    return choose_gates(data, torch.full((len(data.sent),), gates), MOST_GATES)
 
 
 def _criterion(data: GatedRegression, fit: GatedFit) -> float:

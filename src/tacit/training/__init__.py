@@ -8,9 +8,6 @@ from tacit.training.convergence import TOO_EARLY, late_fall
 from tacit.training.densify import densify, densify_result
 from tacit.training.fit import fit
 from tacit.training.fixed_graph import Difference, pair_losses, paired_difference, with_fixed_graph, with_graph
-from tacit.training.gated_fit import GatedFit
-from tacit.training.gated_regression import MOST_LOGIT, FlatFit, GatedRegression, states
-from tacit.training.gated_scores import fill_copies
 from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
 from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
 from tacit.training.loop import Monitor, Trace
@@ -23,7 +20,6 @@ from tacit.training.node_regressions import (
 )
 from tacit.training.processes import Ended, Processes, from_the_first, meet_in_step
 from tacit.training.result import Epoch, FitResult, Listener, Progress, Replica
-from tacit.training.scored_fit import ScoredFit, safe_inverse
 from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
 from tacit.training.warm_start import (
     filter_start,
@@ -37,7 +33,6 @@ from tacit.training.warm_start import (
 )
 
 __all__ = [
-    "MOST_LOGIT",
     "TOO_EARLY",
     "Checkpoints",
     "CosineDecay",
@@ -46,9 +41,6 @@ __all__ = [
     "Epoch",
     "FitResult",
     "FitSettings",
-    "FlatFit",
-    "GatedFit",
-    "GatedRegression",
     "LatentGraphModel",
     "LiftName",
     "Listener",
@@ -59,13 +51,11 @@ __all__ = [
     "Progress",
     "Replica",
     "Schedule",
-    "ScoredFit",
     "StepDecay",
     "Trace",
     "constants_of",
     "densify",
     "densify_result",
-    "fill_copies",
     "filter_start",
     "fit",
     "fitted_by_likelihood",
@@ -81,9 +71,7 @@ __all__ = [
     "paired_difference",
     "regression_table",
     "ridge_start",
-    "safe_inverse",
     "start_at_regression",
-    "states",
     "steps_read",
     "table_edge_start",
     "table_filter_start",

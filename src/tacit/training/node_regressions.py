@@ -7,11 +7,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.data import Pairs
+from tacit.local import GatedFit, GatedRegression, fit_gated
 from tacit.observation import ObservationModel
 from tacit.predictors import GraphFilter, LinearParts
 from tacit.shapes import EdgeMask, EdgeProbs
-from tacit.training.gated_fit import GatedFit
-from tacit.training.gated_regression import GatedRegression
 from tacit.training.model import LatentGraphModel
 
 
@@ -38,6 +37,9 @@ def has_gated_weights(model: LatentGraphModel) -> bool:
 def has_likelihood(model: LatentGraphModel) -> bool:
     """Return whether the likelihood of each node is a sum over the states of its gates."""
     return has_gated_weights(model) and model.observation.has_likelihood and not model.observation.joint
+
+
+MOST_NUMBERS = 2**24  # of the regressions of some nodes, which are fitted together
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,19 @@ class NodeRegressions:
     def sources(self, node: int) -> Int[Tensor, " source"]:
         """Return the sources that a node can read."""
         return self.present[node].nonzero()[:, 0]
+
+    def chunks(self) -> list[list[int]]:
+        """Return the nodes in groups whose regressions fit into memory together."""
+        sent = self.parts.sent.shape[2]
+        sizes = (self.parts.own.shape[2] + 1 + self.present.sum(1) * sent) * len(self.targets)
+        groups, total = [list[int]()], 0
+        for node, size in enumerate(sizes.tolist()):
+            total += size
+            if groups[-1] and total > MOST_NUMBERS:
+                groups.append([])
+                total = size
+            groups[-1].append(node)
+        return groups
 
     def node(self, node: int, features: Float[Tensor, "pair source feature"] | None = None) -> GatedRegression:
         """Return the regression of one node, over the rows in which its target is observed.
@@ -167,7 +182,10 @@ def start_at_likelihood(model: LatentGraphModel, train: Pairs) -> bool:
     The weights of an edge are divided by $\theta$, so that its mean effect equals that of the regression.
     """
     data = NodeRegressions.of(model, train)
-    fits = [data.node(node).fit() for node in range(len(data.present))]
+    fits = list[GatedFit]()
+    for some in data.chunks():
+        regressions = [data.node(node) for node in some]
+        fits.extend(fit_gated(regressions, [one.start() for one in regressions]))
     probs = model.graph.edge_probs.detach()
     every = torch.ones(len(fits), dtype=torch.bool)
     found = fitted_by_likelihood(model, data, fits, probs, every)

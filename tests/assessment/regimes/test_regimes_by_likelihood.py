@@ -13,6 +13,7 @@ from tacit.assessment.uncertainty import estimate_acting
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, MixtureGraph
+from tacit.local import fit_gated, fit_gates
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise, NoNoise, PoissonCounts
 from tacit.predictors import GraphFilter
@@ -113,7 +114,7 @@ def test_scores_are_derivatives(num_regimes):
     numbers, step = likelihood.start(logits, weights), 1e-6
     scores = likelihood.scores(numbers)[1]
     for place in range(len(numbers)):
-        up, down = numbers.copy(), numbers.copy()
+        up, down = numbers.clone(), numbers.clone()
         up[place] += step
         down[place] -= step
         slope = (likelihood.scores(up)[0] - likelihood.scores(down)[0]) / (2 * step)
@@ -126,7 +127,7 @@ def test_one_regime_is_the_constant_likelihood():
     node = BlockNode.of(data, 3, data.start(model, 3))
     likelihood = BlockLikelihood([node], 1)
     numbers = likelihood.fit(likelihood.start(node.fit.logits[None, node.fit.gated], torch.ones(1).double()))
-    expected = data.node(3).fit(node.fit)
+    (expected,) = fit_gated([data.node(3)], [node.fit])
     assert float(likelihood.scores(numbers)[0].sum()) == pytest.approx(expected.log_likelihood, abs=1e-3)
 
 
@@ -278,9 +279,9 @@ def test_counts():
     model = model_of(present, PoissonCounts(4))
     pairs = Pairs(inputs[..., None], targets)
     data = NodeRegressions.of(model, pairs)
-    node = data.node(3)
-    fits = [data.node(number).fit() for number in range(3)]
-    fits.append(node.fit_gates(torch.ones(3, dtype=torch.bool), node.fit()))
+    nodes = [data.node(number) for number in range(4)]
+    fits = fit_gated(nodes, [one.start() for one in nodes])
+    fits[3:] = fit_gates(nodes[3:], [torch.ones(3, dtype=torch.bool)], fits[3:])
     probs = data.matrix([fit.edge_probs for fit in fits], model.graph.edge_probs)
     parameters = fitted_by_likelihood(model, data, fits, probs, torch.ones(4, dtype=torch.bool))
     model.load_state_dict(parameters, strict=False)

@@ -5,10 +5,11 @@ import math
 import pytest
 import torch
 
+from gated_nodes import fitted
 from tacit.assessment.uncertainty import choose_gates
 from tacit.assessment.uncertainty.gate_tests import CLOSE, QUANTILE, judge_gates
+from tacit.local import GatedRegression
 from tacit.observation import GaussianNoise
-from tacit.training import GatedRegression
 
 DOUBLE = torch.float64
 
@@ -24,38 +25,38 @@ def regression(rng, probs, rows=600, sigma=0.5):
 
 def test_gates_are_chosen_where_edges_act_at_times(rng):
     data = regression(rng, (1.0, 0.5, 1.0))
-    fit = choose_gates(data, torch.ones(3, dtype=torch.bool))
+    (fit,) = choose_gates([data], [torch.ones(3, dtype=torch.bool)])
     assert fit.gated.tolist() == [False, True, False]
     assert fit.edge_probs[1].item() == pytest.approx(0.5, abs=0.1)
 
 
 def test_only_edges_that_may_have_a_gate_get_one(rng):
     data = regression(rng, (0.5, 0.5))
-    assert choose_gates(data, torch.tensor([False, True])).gated.tolist() == [False, True]
+    assert choose_gates([data], [torch.tensor([False, True])])[0].gated.tolist() == [False, True]
 
 
 @pytest.mark.parametrize("prob", [0.5, 1.0])
 def test_the_ends_are_where_the_profile_likelihood_falls_by_the_quantile(rng, prob):
     data = regression(rng, (prob,))
-    found = judge_gates(data, torch.tensor([True]))
-    gate = data.fit(data.fit().with_gate(0, 0.7))
-    top = max(gate.log_likelihood, data.fit().log_likelihood)
+    (found,) = judge_gates([data], [torch.tensor([True])])
+    gate = fitted(data, fitted(data).with_gate(0, 0.7))
+    top = max(gate.log_likelihood, fitted(data).log_likelihood)
     for end in (float(found.low[0]), float(found.high[0])):
         if end == 1:
             continue
-        held = data.fit(gate.with_gate(0, end), fixed=0)
+        held = fitted(data, gate.with_gate(0, end), 0)
         assert math.sqrt(2 * (top - held.log_likelihood)) == pytest.approx(QUANTILE, abs=CLOSE + 0.02)
     assert (float(found.high[0]) == 1) == (prob == 1)
 
 
 def test_a_weak_edge_has_an_interval_up_to_one_and_down_to_almost_nothing(rng):
     data = regression(rng, (1.0,), rows=100, sigma=30.0)
-    found = judge_gates(data, torch.tensor([True]))
+    (found,) = judge_gates([data], [torch.tensor([True])])
     assert found.high[0] == 1
     assert found.low[0] < 0.2
 
 
 def test_without_intervals_nothing_is_claimed(rng):
-    found = judge_gates(regression(rng, (0.5,)), torch.tensor([True]), intervals=False)
+    (found,) = judge_gates([regression(rng, (0.5,))], [torch.tensor([True])], intervals=False)
     assert (found.low[0].item(), found.high[0].item()) == (0.0, 1.0)
     assert bool(found.fit.gated[0])

@@ -26,9 +26,10 @@ from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import DOUBLE, Columns
 from tacit.assessment.evidence.products import design
 from tacit.data import Pairs
+from tacit.local import GatedFit, GatedRegression, fit_gated
 from tacit.observation import ObservationModel
-from tacit.training import GatedRegression
 
+MOST_ROWS = 2**18  # of the targets whose regressions are made together, which limits the memory
 LEAST_INFORMATION = 1e-6  # relative to its mean: rows with less are uninformative
 
 
@@ -41,16 +42,29 @@ def with_responses(
 ) -> Columns:
     """Return the columns with working responses as targets, and their weights, for targets with one channel."""
     targets, weights = columns.targets.clone(), torch.ones_like(columns.observed)
-    for row, target in enumerate(candidates.targets.tolist()):
-        parents = _parents(columns, candidates, believed[row], row)
-        always = candidates.always(columns, torch.tensor([row]))[0].mT
-        known = columns.observed[:, target] > 0
-        both = torch.cat([always, _intercepts(columns), parents], 1)[known]
-        values = pairs.targets[:, target, 0].cpu().to(DOUBLE)[known]
-        model = observation.chosen([target]).cpu().double()
-        scale = torch.ones_like(values) if columns.row_weights is None else columns.row_weights[known, target].sqrt()
-        responses, information = _responses(scale[:, None] * both, scale * values, model)
-        targets[known, target, 0], weights[known, target] = responses / scale, scale.square() * information
+    for rows in torch.split(torch.arange(len(candidates.targets)), max(1, MOST_ROWS // len(pairs))):
+        regressions, scales = list[GatedRegression](), list[Tensor]()
+        for row in rows.tolist():
+            target = int(candidates.targets[row])
+            parents = _parents(columns, candidates, believed[row], row)
+            always = candidates.always(columns, torch.tensor([row]))[0].mT
+            known = columns.observed[:, target] > 0
+            both = torch.cat([always, _intercepts(columns), parents], 1)[known]
+            values = pairs.targets[:, target, 0].cpu().to(DOUBLE)[known]
+            model = observation.chosen([target]).cpu().double()
+            ones = torch.ones_like(values)
+            scale = ones if columns.row_weights is None else columns.row_weights[known, target].sqrt()
+            no_source = both.new_zeros(0, len(both), 1)
+            regressions.append(
+                GatedRegression(scale[:, None] * both, no_source, torch.zeros_like(values), scale * values, ones, model)
+            )
+            scales.append(scale)
+        fits = fit_gated(regressions, [one.start() for one in regressions])
+        for row, one, fit, scale in zip(rows.tolist(), regressions, fits, scales, strict=True):
+            target = int(candidates.targets[row])
+            known = columns.observed[:, target] > 0
+            responses, information = _responses(one, fit)
+            targets[known, target, 0], weights[known, target] = responses / scale, scale.square() * information
     return replace(columns, targets=targets, row_weights=weights)
 
 
@@ -73,16 +87,11 @@ def _intercepts(columns: Columns) -> Float[Tensor, "row series"]:
     return torch.nn.functional.one_hot(places).to(DOUBLE)
 
 
-def _responses(
-    both: Float[Tensor, "row column"], values: Float[Tensor, " row"], model: ObservationModel
-) -> tuple[Float[Tensor, " row"], Float[Tensor, " row"]]:
-    nothing = both.new_zeros(len(both))
-    data = GatedRegression(both, both.new_zeros(0, len(both), 1), nothing, values, torch.ones_like(nothing), model)
-    fit = data.fit()
-    outputs = data.outputs(fit).requires_grad_()
-    described = fit.observation.describe(outputs[..., None, None], outputs.new_zeros(len(both), 1, 1))
-    total = fit.observation.log_prob(described, values[:, None, None]).sum()
-    (scores,) = torch.autograd.grad(total, outputs)
-    information = fit.observation.information(described).detach()[:, 0, 0, 0]
+@torch.no_grad()
+def _responses(data: GatedRegression, fit: GatedFit) -> tuple[Float[Tensor, " row"], Float[Tensor, " row"]]:
+    outputs = data.outputs(fit)[..., None, None]
+    scores = fit.observation.derivatives(outputs, data.targets[:, None, None]).score
+    described = fit.observation.describe(outputs, outputs.new_zeros(len(outputs), 1, 1))
+    information = fit.observation.information(described)[:, 0, 0, 0]
     information = torch.maximum(information, LEAST_INFORMATION * information.mean())
-    return outputs.detach()[:, 0] + scores[:, 0] / information, information / information.mean()
+    return outputs[:, 0, 0, 0] + scores[:, 0, 0, 0] / information, information / information.mean()

@@ -12,19 +12,28 @@ Scores follow from the posterior of regimes and gates, as in :mod:`tacit.trainin
 weights and noise, so that one backward pass gives the score of every pair.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid, pad
 
-from tacit.training import MOST_LOGIT, FlatFit, GatedFit, GatedRegression, NodeRegressions, fill_copies, states
+from tacit.local import (
+    MOST_LOGIT,
+    NOISE_DEVIATION,
+    GatedFit,
+    GatedRegression,
+    fill_noise,
+    maximise,
+    noise_vector,
+    states,
+)
+from tacit.training import NodeRegressions
 
-MOST_STEPS, TOLERANCE = 300, 1e-10
 EM_STEPS = 50  # from each start, with fixed weights and noise
+LOGIT_REACH = 3.0  # largest change of a logit in one step
 SMALLEST = 1e-4  # distance from 0 and 1 of a probability whose score is taken
 
 
@@ -76,49 +85,52 @@ class Posterior(NamedTuple):
 class BlockLikelihood:
     """The likelihood of the nodes of a block, as a function of one vector.
 
-    The vector has the whitened weights and the noise of each node, the logits of the gates in each regime, and the
+    The vector has the weights and the noise of each node, the logits of the gates in each regime, and the
     logits of the weights of all regimes but the last.
     """
 
     def __init__(self, nodes: list[BlockNode], num_regimes: int) -> None:
         self.nodes, self.num_regimes = nodes, num_regimes
-        self.flats = [FlatFit(node.data, node.fit) for node in nodes]
         self.states = [states(node.num_gates) for node in nodes]
         self.copies = [node.data.observation.chosen([0] * int(node.known.sum())).double() for node in nodes]
         self.num_gates = [node.num_gates for node in nodes]
-        sizes = [(flat.sizes[0], flat.sizes[3]) for flat in self.flats]
-        self.sizes = [size for pair in sizes for size in pair] + [num_regimes * sum(self.num_gates), num_regimes - 1]
-        self.num_own = sum(self.sizes[:-2])  # weights and noise of all nodes
-        free = torch.full((sum(self.sizes[-2:]),), torch.inf, dtype=torch.float64)
-        self.precisions = 1 / self._vector([flat.prior_variances() for flat in self.flats], free)
-        self.means = self._vector([flat.prior_means() for flat in self.flats], torch.zeros_like(free))
-
-    def _vector(self, numbers: list[Tensor], rest: Tensor) -> Tensor:
-        """Return weights and noise of each node from its own vector, then the rest."""
-        parts = [
-            part
-            for flat, own in zip(self.flats, numbers, strict=True)
-            for part in (own[: flat.sizes[0]], own[flat.slopes.stop :])
-        ]
-        return torch.cat([*parts, rest])
+        centers = [noise_vector(node.data.observation) for node in nodes]
+        own = list[int]()
+        for node, center in zip(nodes, centers, strict=True):
+            own.extend([len(node.data.precision), len(center)])
+        self.sizes = [*own, num_regimes * sum(self.num_gates), num_regimes - 1]
+        self.num_own = sum(own)  # weights and noise of all nodes
+        # the prior: that of each node, and none for the logits
+        self.means = torch.zeros(sum(self.sizes), dtype=torch.float64)
+        self.precision = torch.zeros(len(self.means), len(self.means), dtype=torch.float64)
+        first = 0
+        for node, center in zip(nodes, centers, strict=True):
+            weights = slice(first, first + len(node.data.precision))
+            noise = slice(weights.stop, weights.stop + len(center))
+            self.precision[weights, weights] = node.data.precision
+            self.precision[noise, noise] = torch.eye(len(center)).double() / NOISE_DEVIATION**2
+            self.means[noise], first = center, noise.stop
 
     def _parts(self, numbers: Float[Tensor, " number"]) -> tuple[Tensor, ...]:
         """Return weights and noise of each node, the logits of the gates, and those of the weights."""
         return torch.split(numbers, self.sizes)
 
-    def start(self, logits: Float[Tensor, "regime gate"], weights: Float[Tensor, " regime"]) -> np.ndarray:
+    def start(
+        self, logits: Float[Tensor, "regime gate"], weights: Float[Tensor, " regime"]
+    ) -> Float[Tensor, " number"]:
         """Return the vector of the fits of the nodes, with given regimes."""
         rest = torch.cat([logits.flatten(), (weights.log() - weights[-1].log())[:-1]])
-        return self._vector([torch.from_numpy(flat.first) for flat in self.flats], rest).numpy()
+        own = [part for node in self.nodes for part in (node.fit.weights, noise_vector(node.fit.observation))]
+        return torch.cat([*own, rest])
 
-    def scores(self, numbers: np.ndarray) -> tuple[Float[Tensor, " pair"], Float[Tensor, "pair number"]]:
+    def scores(self, numbers: Float[Tensor, " number"]) -> tuple[Float[Tensor, " pair"], Float[Tensor, "pair number"]]:
         """Return the log likelihood of each pair and its gradient, without the prior."""
-        *own, gates, weights = self._parts(torch.from_numpy(numbers))
+        *own, gates, weights = self._parts(numbers)
         leaves, given = [], []
         for place, node in enumerate(self.nodes):
-            whitened = own[2 * place].expand(int(node.known.sum()), -1).clone().requires_grad_()
-            leaves.append([whitened, *self._filled(place, own[2 * place + 1])])
-            given.append(self.given_states(place, whitened))
+            copies = own[2 * place].expand(int(node.known.sum()), -1).clone().requires_grad_()
+            leaves.append([copies, *self._filled(place, own[2 * place + 1])])
+            given.append(self.given_states(place, copies))
         logits, log_weights = gates.view(self.num_regimes, -1), pad(weights, (0, 1)).log_softmax(0)
         found = self.posterior([one.detach() for one in given], logits, log_weights)
         probs, pairs = torch.sigmoid(logits), len(found.values)
@@ -157,14 +169,12 @@ class BlockLikelihood:
 
     def _filled(self, place: int, noise: Float[Tensor, " number"]) -> list[torch.nn.Parameter]:
         """Set the noise of all pairs to the same numbers, and return the parameters."""
-        parameters = list(self.copies[place].parameters())
-        fill_copies(parameters, noise)
-        return parameters
+        fill_noise(self.copies[place], noise.expand(int(self.nodes[place].known.sum()), -1))
+        return list(self.copies[place].parameters())
 
-    def given_states(self, place: int, whitened: Float[Tensor, "row column"]) -> Float[Tensor, "row state"]:
+    def given_states(self, place: int, weights: Float[Tensor, "row column"]) -> Float[Tensor, "row state"]:
         """Return the log-probability of the targets of a node in each state of its gates."""
         node = self.nodes[place]
-        weights = whitened @ node.data._root
         own, edges = weights.tensor_split([len(node.fit.own)], 1)
         messages = torch.einsum("jnl,njl->nj", node.data.sent, edges.view(len(edges), *node.fit.edges.shape))
         gated = node.fit.gated
@@ -179,22 +189,21 @@ class BlockLikelihood:
         of_node = self.states[place]
         return logsigmoid(logits) @ of_node.mT + logsigmoid(-logits) @ (1 - of_node).mT
 
-    def value_and_gradient(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return minus the log posterior divided by the number of pairs, and its gradient."""
-        values, scores = self.scores(numbers)
-        away = torch.from_numpy(numbers) - self.means
-        total = float(values.sum() - (away.square() * self.precisions).sum() / 2)
-        gradient = scores.sum(0) - away * self.precisions
-        return -total / len(values), (-gradient / len(values)).numpy()
+    def evaluate(self, numbers: Float[Tensor, "one number"], _: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the log posterior, its gradient, and the curvature by the products of the scores of the pairs."""
+        values, scores = self.scores(numbers[0])
+        away = numbers[0] - self.means
+        pull = self.precision @ away
+        total, gradient = values.sum() - away @ pull / 2, scores.sum(0) - pull
+        return total[None], gradient[None], (scores.mT @ scores + self.precision)[None]
 
-    def fit(self, first: np.ndarray) -> np.ndarray:
+    def fit(self, first: Float[Tensor, " number"]) -> Float[Tensor, " number"]:
         """Return the local maximum from a start, with regimes sorted by weight, the largest first."""
-        from scipy.optimize import minimize
-
-        bounds = [(None, None)] * self.num_own + [(-MOST_LOGIT, MOST_LOGIT)] * sum(self.sizes[-2:])
-        options = {"maxiter": MOST_STEPS, "ftol": TOLERANCE, "gtol": 1e-6, "maxcor": 30}
-        found = minimize(self.value_and_gradient, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        return self._by_weight(torch.from_numpy(found.x)).numpy()
+        free = torch.ones(1, len(first), dtype=torch.bool)
+        bound = torch.full((1, len(first)), torch.inf, dtype=torch.float64)
+        bound[:, self.num_own :] = MOST_LOGIT
+        reach = torch.where(bound.isinf(), bound, LOGIT_REACH)
+        return self._by_weight(maximise(self.evaluate, first[None], free, bound, reach)[0])
 
     def _by_weight(self, numbers: Float[Tensor, " number"]) -> Float[Tensor, " number"]:
         """Return the vector with regimes sorted by weight, the largest first."""
@@ -204,19 +213,21 @@ class BlockLikelihood:
         every = every[order] - every[order[-1]]
         return torch.cat([*own, gates.view(self.num_regimes, -1)[order].flatten(), every[:-1]])
 
-    def unpacked(self, numbers: np.ndarray) -> BlockFit:
+    def unpacked(self, numbers: Float[Tensor, " number"]) -> BlockFit:
         """Return the fits of the nodes and the regimes of a vector."""
-        *own, gates, weights = self._parts(torch.from_numpy(numbers))
+        *own, gates, weights = self._parts(numbers)
         fits = []
-        for place, flat in enumerate(self.flats):
-            kept = flat.start.logits[flat.learned]
-            fits.append(flat.unpacked(torch.cat([own[2 * place], kept, own[2 * place + 1]])))
+        for place, node in enumerate(self.nodes):
+            of_own, edges = own[2 * place].tensor_split([len(node.fit.own)])
+            observation = node.data.observation.chosen([0])
+            fill_noise(observation, own[2 * place + 1][None])
+            fits.append(replace(node.fit, own=of_own, edges=edges.view_as(node.fit.edges), observation=observation))
         return BlockFit(tuple(fits), gates.view(self.num_regimes, -1), pad(weights, (0, 1)).softmax(0))
 
     @torch.no_grad()
-    def joint_states(self, numbers: np.ndarray) -> Float[Tensor, "pair state"]:
+    def joint_states(self, numbers: Float[Tensor, " number"]) -> Float[Tensor, "pair state"]:
         """Return the log-probability of all targets of each pair in each state of all gates of the block."""
-        own, pairs = self._parts(torch.from_numpy(numbers)), len(self.nodes[0].known)
+        own, pairs = self._parts(numbers), len(self.nodes[0].known)
         total = torch.zeros(pairs, 1, dtype=torch.float64)
         for place, node in enumerate(self.nodes):
             self._filled(place, own[2 * place + 1])
@@ -230,10 +241,9 @@ class BlockLikelihood:
     def by_em(self, logits: Float[Tensor, "regime gate"]) -> tuple[Tensor, Tensor, float]:
         """Return logits and weights of regimes after some steps of EM with fixed weights and noise, and the value."""
         given = []
-        for place, (node, flat) in enumerate(zip(self.nodes, self.flats, strict=True)):
-            numbers = torch.from_numpy(flat.first)
-            self._filled(place, numbers[flat.slopes.stop :])
-            given.append(self.given_states(place, numbers[: flat.sizes[0]].expand(int(node.known.sum()), -1)))
+        for place, node in enumerate(self.nodes):
+            self._filled(place, noise_vector(node.fit.observation))
+            given.append(self.given_states(place, node.fit.weights.expand(int(node.known.sum()), -1)))
         log_weights = torch.full((self.num_regimes,), 1 / self.num_regimes, dtype=torch.float64).log()
         value = -torch.inf
         for _ in range(EM_STEPS):
@@ -247,13 +257,13 @@ class BlockLikelihood:
             logits = torch.logit(torch.cat(parts, 1), eps=SMALLEST)
         return logits, log_weights.exp(), value
 
-    def natural_scores(self, numbers: np.ndarray) -> Float[Tensor, "pair number"]:
+    def natural_scores(self, numbers: Float[Tensor, " number"]) -> Float[Tensor, "pair number"]:
         """Return scores with probabilities of gates and regimes instead of logits; the last regime is left out.
 
         The likelihood is linear in each of these probabilities, and so regular at 0 and 1.
         """
         scores = self.scores(numbers)[1]
-        *_, gates, weights = self._parts(torch.from_numpy(numbers))
+        *_, gates, weights = self._parts(numbers)
         probs = torch.sigmoid(gates).clamp(SMALLEST, 1 - SMALLEST)
         regimes = pad(weights, (0, 1)).softmax(0).clamp_min(SMALLEST)
         scores[:, self.num_own : len(numbers) - self.sizes[-1]] /= probs * (1 - probs)

@@ -115,7 +115,7 @@ def _fit(nodes: list[BlockNode], num_regimes: int, seed: int) -> _Fitted:
     starts = [likelihood.by_em(constant + apart + noise) for noise in noises[: STARTS if num_regimes > 1 else 1]]
     logits, weights, _ = max(starts, key=lambda start: start[2])
     numbers = likelihood.fit(likelihood.start(logits, weights))
-    return _Fitted(likelihood, torch.from_numpy(numbers), likelihood.unpacked(numbers))
+    return _Fitted(likelihood, numbers, likelihood.unpacked(numbers))
 
 
 def _values(found: list[_Fitted], data: NodeRegressions) -> Float[Tensor, " pair"]:

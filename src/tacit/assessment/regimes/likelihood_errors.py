@@ -18,7 +18,7 @@ from tacit.assessment.regimes.block_likelihood import BlockFit, BlockLikelihood
 from tacit.assessment.regimes.fitted import Estimate
 from tacit.assessment.regimes.two_edges import profile_intervals
 from tacit.assessment.uncertainty import long_run_covariance
-from tacit.training import safe_inverse
+from tacit.local import safe_inverse
 
 QUANTILE = 1.96
 
@@ -38,8 +38,8 @@ def block_estimates(
 ) -> BlockEstimates:
     """Return the numbers of a block with standard errors; ``block`` is the number of pairs that may be correlated."""
     count, gates = fit.logits.shape
-    scores = likelihood.natural_scores(numbers.numpy())
-    information = scores.mT @ scores + torch.diag(likelihood.precisions)
+    scores = likelihood.natural_scores(numbers)
+    information = scores.mT @ scores + likelihood.precision
     inverse = safe_inverse(information)
     spread = inverse @ long_run_covariance(scores, scores, block) @ inverse * len(scores)
     first, probs, weights = likelihood.num_own, torch.sigmoid(fit.logits), fit.weights
@@ -69,7 +69,7 @@ def _profiled(
     likelihood: BlockLikelihood, numbers: Tensor, probs: Tensor, weights: Tensor, inflation: float
 ) -> tuple[Estimate, Estimate]:
     """Return profile intervals; the standard error is that of a normal distribution with the same interval."""
-    given = likelihood.joint_states(numbers.numpy())
+    given = likelihood.joint_states(numbers)
     low, high = profile_intervals(given, probs, float(weights[0]), inflation)
     errors = (high - low) / (2 * QUANTILE)
     of_probs = (values[:-1].view(2, 2) for values in (errors, low, high))

@@ -27,17 +27,9 @@ from tacit.assessment.uncertainty import MOST_GATES
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.graph import BernoulliGraph, ConditionalBernoulliGraph, Context, ContextVariable, Features
+from tacit.local import GatedFit, GatedRegression, edge_covariances, fit_gated, fit_gates
 from tacit.shapes import EdgeMask
-from tacit.training import (
-    FlatFit,
-    GatedFit,
-    GatedRegression,
-    LatentGraphModel,
-    NodeRegressions,
-    ScoredFit,
-    fitted_by_likelihood,
-    has_likelihood,
-)
+from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood, has_likelihood
 
 ROUNDS = 3  # of fits with all slopes, each from better initial values
 SAME = 1e-3  # tolerance of a log likelihood
@@ -106,14 +98,14 @@ def _test_node(
     for source in (asked & ~start.gated).nonzero()[:, 0].tolist():
         start = start.with_gate(source, 0.8)
     start, asked = _with_few_gates(data, start, asked)
-    full = _fit(data, start, asked)
+    full = _fits(data, [(start, asked)])[0]
     p_values = torch.full((len(sources),), torch.nan, dtype=torch.float64)
     without = _without_each(data, full, asked)
     for _ in range(ROUNDS):
         best = max(without.values(), key=lambda one: one.log_likelihood, default=full)
         if best.log_likelihood <= full.log_likelihood + SAME:
             break
-        full = max(_fit(data, best, asked), full, key=lambda one: one.log_likelihood)
+        full = max(*_fits(data, [(best, asked)]), full, key=lambda one: one.log_likelihood)
         without = _without_each(data, full, asked)
     for source, fewer in without.items():
         p_values[source] = _p_value(data, full, fewer)
@@ -122,18 +114,20 @@ def _test_node(
 
 def _without_each(data: GatedRegression, full: GatedFit, asked: Bool[Tensor, " source"]) -> dict[int, GatedFit]:
     """Return the fits in which one of the varying edges is constant."""
-    return {source: _fit(data, full, _less(asked, source)) for source in asked.nonzero()[:, 0].tolist()}
+    sources = asked.nonzero()[:, 0].tolist()
+    return dict(zip(sources, _fits(data, [(full, _less(asked, source)) for source in sources]), strict=True))
 
 
-def _fit(data: GatedRegression, start: GatedFit, varying: Bool[Tensor, " source"]) -> GatedFit:
-    """Return the fit in which only these edges vary."""
-    return ScoredFit(data, start.with_slopes(varying, _num_features(data))).fit()
+def _fits(data: GatedRegression, starts: list[tuple[GatedFit, Bool[Tensor, " source"]]]) -> list[GatedFit]:
+    """Return fits in which only the given edges vary."""
+    moving = [start.with_slopes(varying, _num_features(data)) for start, varying in starts]
+    return fit_gated([data] * len(starts), moving)
 
 
 def _final(node: _Node, varies: Bool[Tensor, " source"]) -> tuple[GatedFit, Float[Tensor, "edge number number"]]:
     """Return the final fit, in which only the selected edges vary, and the covariances of their logits and slopes."""
-    fit = _fit(node.data, node.fit, varies)
-    return fit, ScoredFit(node.data, fit).edge_covariances()
+    fit = _fits(node.data, [(node.fit, varies)])[0]
+    return fit, edge_covariances(node.data, fit)
 
 
 def _with_few_gates(
@@ -144,9 +138,10 @@ def _with_few_gates(
         return start, asked
     gates = start.gated.nonzero()[:, 0].tolist()
     none = torch.zeros_like(start.gated)
-    base = data.fit_gates(none, start)
-    alone = {gate: data.fit(base.with_gate(gate, float(start.edge_probs[gate]))).log_likelihood for gate in gates}
-    order = sorted(gates, key=lambda gate: (not asked[gate], -alone[gate]))
+    (base,) = fit_gates([data], [none], [start])
+    alone = fit_gated([data] * len(gates), [base.with_gate(gate, float(start.edge_probs[gate])) for gate in gates])
+    values = {gate: fit.log_likelihood for gate, fit in zip(gates, alone, strict=True)}
+    order = sorted(gates, key=lambda gate: (not asked[gate], -values[gate]))
     kept = none.clone()
     kept[order[:MOST_GATES]] = True
     for gate in order[MOST_GATES:]:
@@ -206,6 +201,6 @@ def _p_value(data: GatedRegression, full: GatedFit, fewer: GatedFit) -> float:
     from scipy.stats import f
 
     rows, features = float(data.weights.sum()), _num_features(data)
-    degrees = max(1.0, rows - sum(FlatFit(data, full).sizes))
+    degrees = max(1.0, rows - full.num_parameters)
     ratio = max(0.0, 2 * (full.log_likelihood - fewer.log_likelihood))
     return float(f.sf(ratio * degrees / (rows * features), features, degrees))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
 from tacit.assessment.uncertainty.dependence import Dependence
-from tacit.assessment.uncertainty.gate_tests import LEVEL, QUANTILE, judge_gates
+from tacit.assessment.uncertainty.gate_tests import LEVEL, QUANTILE, NodeGates, judge_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.data import Pairs
 from tacit.errors import require
@@ -57,13 +57,14 @@ def acting_by_likelihood(
     """
     data, graph = NodeRegressions.of(model, train), model.graph
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()
-    nodes, enough = [], []
-    for node in range(len(learned)):
-        one, known = data.node(node), data.weights[:, node] > 0
-        columns = one.design.shape[1] + len(one.sent) + 2
-        enough.append(bool(known.sum() >= ROWS_PER_COLUMN * columns))
-        may_gate = learned[node, data.sources(node)] & enough[-1]
-        nodes.append(judge_gates(one, may_gate, intervals=intervals))
+    nodes, enough = list[NodeGates](), list[bool]()
+    for some in data.chunks():
+        regressions, may_gate = [data.node(node) for node in some], []
+        for node, one in zip(some, regressions, strict=True):
+            columns = one.design.shape[1] + len(one.sent) + 2
+            enough.append(len(one.targets) >= ROWS_PER_COLUMN * columns)
+            may_gate.append(learned[node, data.sources(node)] & enough[-1])
+        nodes.extend(judge_gates(regressions, may_gate, intervals=intervals))
     fitted = torch.tensor(enough)
     rest = present.cpu().double()
     probs, low, high = (

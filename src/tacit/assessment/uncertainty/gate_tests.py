@@ -10,17 +10,19 @@ fitted together, and gates that are then no longer significant are removed.
 The interval of an edge contains the probabilities at which its profile likelihood is at most $q^2 / 2$ below the
 maximum. All other gates that increase the likelihood, significantly or not, are free in the profile, so that the
 interval includes the uncertainty about them.
+
+The fits of all nodes, sets of gates and points of the profiles that do not depend on each other are made at once.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.training import MOST_LOGIT, GatedFit, GatedRegression
+from tacit.local import MOST_LOGIT, GatedFit, GatedRegression, fit_gated, fit_gates, logit_errors
 
 LEVEL = 0.95
 QUANTILE = 1.959964  # two-sided normal quantile
@@ -29,8 +31,12 @@ MOST_GATES = 8  # random gates of a node: time grows with 2 to their power
 MOST_FREE = 4  # free gates beside that of the edge whose interval is computed
 MAY_GATE = 0.2  # likelihood ratio from which a gate may be random
 LOWEST = 0.01  # a lower end below this is set to 0
-CLOSE = 0.1  # tolerance of the root of the likelihood ratio in the search for an end
+LOWEST_LOGIT = math.log(LOWEST / (1 - LOWEST))
+CLOSE = 0.03  # tolerance of the root of the likelihood ratio in the search for an end
 MOST_TRIES = 8
+LEAST_STEP, MOST_STEP = 0.05, 2.0  # of a logit, to the first point of the search
+FIRST_BELOW_ONE = 1.4  # the first logit below a maximum at 1
+LEAST_GROWTH, MOST_GROWTH = 1.2, 3.0  # of the distance from the maximum, between points that are too near
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,37 +57,63 @@ class _Chosen:
     gains: dict[int, float]
 
 
-def choose_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"], most: int = MOST_GATES) -> GatedFit:
-    """Return the fit in which the edges of ``may_gate`` that need a gate have one; at most ``most`` gates."""
-    return _choose(data, may_gate, most).fit
+def choose_gates(
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " source"]], most: int = MOST_GATES
+) -> list[GatedFit]:
+    """Return for each node the fit in which the edges of ``may_gate`` that need a gate have one, at most ``most``."""
+    return [one.fit for one in _choose(data, may_gate, most)]
 
 
-def judge_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"], *, intervals: bool = True) -> NodeGates:
-    """Return which edges of ``may_gate`` act at times, how often they act, and the intervals."""
-    chosen = _choose(data, may_gate)
+def judge_gates(
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " source"]], *, intervals: bool = True
+) -> list[NodeGates]:
+    """Return for each node which edges of ``may_gate`` act at times, how often they act, and the intervals."""
+    chosen = _choose(data, may_gate, MOST_GATES)
     if not intervals:
-        everywhere = torch.where(may_gate, 1.0, chosen.fit.edge_probs)
-        return NodeGates(chosen.fit, torch.where(may_gate, 0.0, everywhere), everywhere)
-    fit, needed = chosen.fit, chosen.fit.gated.nonzero()[:, 0].tolist()
-    free = [source for source, gain in chosen.gains.items() if gain > MAY_GATE and source not in needed]
-    free = [*needed, *free][: max(MOST_FREE, len(needed))]
-    widest = data.fit_gates(_mask(may_gate, free), fit) if len(free) > len(needed) else fit
-    low, high = fit.edge_probs.clone(), fit.edge_probs.clone()
-    for source, alone in chosen.alone.items():
-        low[source], high[source] = _interval(data, widest, alone, source)
-    return NodeGates(fit, torch.minimum(low, fit.edge_probs), torch.maximum(high, fit.edge_probs))
+        return [
+            NodeGates(one.fit, torch.where(mask, 0.0, one.fit.edge_probs), torch.where(mask, 1.0, one.fit.edge_probs))
+            for one, mask in zip(chosen, may_gate, strict=True)
+        ]
+    masks = []
+    for one in chosen:
+        needed = one.fit.gated.nonzero()[:, 0].tolist()
+        free = [source for source, gain in one.gains.items() if gain > MAY_GATE and source not in needed]
+        masks.append(_mask(one.fit.gated, [*needed, *free][: max(MOST_FREE, len(needed))]))
+    widest = fit_gates(data, masks, [one.fit for one in chosen])
+    ends = _intervals(data, widest, [one.alone for one in chosen])
+    found = []
+    for node, one in enumerate(chosen):
+        low, high = one.fit.edge_probs.clone(), one.fit.edge_probs.clone()
+        for source in one.alone:
+            low[source], high[source] = ends[node, source]
+        found.append(
+            NodeGates(one.fit, torch.minimum(low, one.fit.edge_probs), torch.maximum(high, one.fit.edge_probs))
+        )
+    return found
 
 
-def _choose(data: GatedRegression, may_gate: Bool[Tensor, " source"], most: int = MOST_GATES) -> _Chosen:
-    base = data.fit()
-    alone = {source: _with_gate(data, base, source) for source in may_gate.nonzero()[:, 0].tolist()}
-    gains = {source: _ratio(fit, base) for source, fit in alone.items()}
-    gains = dict(sorted(gains.items(), key=lambda item: -item[1]))
-    chosen = [source for source, gain in gains.items() if gain > QUANTILE**2][:most]
-    fit = base if not chosen else alone[chosen[0]]
-    if len(chosen) > 1:
-        fit = _without_needless(data, data.fit_gates(_mask(may_gate, chosen), fit))
-    return _Chosen(fit, alone, gains)
+def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " source"]], most: int) -> list[_Chosen]:
+    base = fit_gated(data, [one.start() for one in data])
+    gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
+    starts = [base[node].with_gate(source, prob) for prob in STARTS for node, source in gates]
+    singles = fit_gated([data[node] for node, _ in gates] * len(STARTS), starts)
+    alone = [dict[int, GatedFit]() for _ in data]
+    for place, (node, source) in enumerate(gates):
+        alone[node][source] = max(singles[place :: len(gates)], key=lambda one: one.log_likelihood)
+    gains, fits, several = [], list(base), dict[int, list[int]]()
+    for node, of_node in enumerate(alone):
+        gain = {source: _ratio(fit, base[node]) for source, fit in of_node.items()}
+        gains.append(dict(sorted(gain.items(), key=lambda item: -item[1])))
+        needed = [source for source, value in gains[-1].items() if value > QUANTILE**2][:most]
+        if needed:
+            fits[node] = of_node[needed[0]]
+        if len(needed) > 1:
+            several[node] = needed
+    masks = [_mask(may_gate[node], needed) for node, needed in several.items()]
+    together = fit_gates([data[node] for node in several], masks, [fits[node] for node in several])
+    for node, fit in _without_needless(data, dict(zip(several, together, strict=True))).items():
+        fits[node] = fit
+    return [_Chosen(*one) for one in zip(fits, alone, gains, strict=True)]
 
 
 def _mask(like: Bool[Tensor, " source"], chosen: list[int]) -> Bool[Tensor, " source"]:
@@ -90,56 +122,114 @@ def _mask(like: Bool[Tensor, " source"], chosen: list[int]) -> Bool[Tensor, " so
     return mask
 
 
-def _with_gate(data: GatedRegression, fit: GatedFit, source: int) -> GatedFit:
-    """Return the best fit with one more gate, from several starts."""
-    return max((data.fit(fit.with_gate(source, prob)) for prob in STARTS), key=lambda one: one.log_likelihood)
-
-
 def _ratio(more: GatedFit, less: GatedFit) -> float:
     return 2 * (more.log_likelihood - less.log_likelihood)
 
 
-def _without_needless(data: GatedRegression, fit: GatedFit) -> GatedFit:
-    """Remove gates one by one, starting with the least needed."""
-    while fit.gated.any():
-        fewer = [data.fit(fit.without_gate(source)) for source in fit.gated.nonzero()[:, 0].tolist()]
-        best = max(fewer, key=lambda one: one.log_likelihood)
-        if _ratio(fit, best) > QUANTILE**2:
-            return fit
-        fit = best
-    return fit
+def _without_needless(data: Sequence[GatedRegression], fits: dict[int, GatedFit]) -> dict[int, GatedFit]:
+    """Remove gates of each node one by one, starting with the least needed."""
+    found, going = dict(fits), list(fits)
+    while going:
+        fewer = [(node, source) for node in going for source in found[node].gated.nonzero()[:, 0].tolist()]
+        starts = [found[node].without_gate(source) for node, source in fewer]
+        tried = fit_gated([data[node] for node, _ in fewer], starts)
+        best = dict[int, GatedFit]()
+        for (node, _), fit in zip(fewer, tried, strict=True):
+            if node not in best or fit.log_likelihood > best[node].log_likelihood:
+                best[node] = fit
+        going = [node for node, fit in best.items() if _ratio(found[node], fit) <= QUANTILE**2]
+        for node in going:
+            found[node] = best[node]
+    return found
 
 
-def _interval(data: GatedRegression, widest: GatedFit, alone: GatedFit, source: int) -> tuple[float, float]:
-    """Return the ends of the interval of one edge, with its own gate and those of ``widest`` free."""
-    always = data.fit(widest.without_gate(source)) if bool(widest.gated[source]) else widest
-    best = widest
-    if not widest.gated[source]:
-        best = data.fit(widest.with_gate(source, min(0.99, max(0.05, float(alone.edge_probs[source])))))
-    top = max(best.log_likelihood, always.log_likelihood)
+def _intervals(
+    data: Sequence[GatedRegression], widest: list[GatedFit], alone: list[dict[int, GatedFit]]
+) -> dict[tuple[int, int], tuple[float, float]]:
+    """Return the ends of the interval of each edge of each node, with its own gate and those of ``widest`` free."""
+    edges = [(node, source) for node, of_node in enumerate(alone) for source in of_node]
+    others, starts = [], []
+    for node, source in edges:
+        fit = widest[node]
+        free = bool(fit.gated[source])
+        prob = min(0.99, max(0.05, float(alone[node][source].edge_probs[source])))
+        others.append(fit)
+        starts.append(fit.without_gate(source) if free else fit.with_gate(source, prob))
+    tried = fit_gated([data[node] for node, _ in edges], starts)
+    best, always, top = (
+        dict[tuple[int, int], GatedFit](),
+        dict[tuple[int, int], float](),
+        dict[tuple[int, int], float](),
+    )
+    for edge, other, fit in zip(edges, others, tried, strict=True):
+        gate, none = (other, fit) if bool(other.gated[edge[1]]) else (fit, other)
+        best[edge], always[edge], top[edge] = gate, none.log_likelihood, max(gate.log_likelihood, none.log_likelihood)
+    errors = logit_errors(
+        [data[node] for node, _ in edges], [best[edge] for edge in edges], [edge[1] for edge in edges]
+    )
+    searches = dict[tuple[tuple[int, int], bool], Generator[float, float, float]]()
+    for edge, error in zip(edges, errors, strict=True):
+        acts = best[edge].log_likelihood >= always[edge]
+        middle = float(best[edge].logits[edge[1]]) if acts else MOST_LOGIT
+        step = min(MOST_STEP, max(LEAST_STEP, QUANTILE * error))
+        searches[edge, False] = _end(middle, LOWEST_LOGIT, -step)
+        if 2 * (top[edge] - always[edge]) > QUANTILE**2:
+            searches[edge, True] = _end(middle, MOST_LOGIT, step)
+    ends = dict[tuple[tuple[int, int], bool], float]()
+    asked = {key: next(search) for key, search in searches.items()}
+    known = {edge: [best[edge]] for edge in edges}  # fits from which others start
+    while asked:
+        held = fit_gated(
+            [data[node] for (node, _), _ in asked],
+            [
+                _nearest(known[edge], edge[1], logit).with_gate(edge[1], _prob(logit))
+                for (edge, _), logit in asked.items()
+            ],
+            [source for (_, source), _ in asked],
+        )
+        for (edge, _), fit in zip(asked, held, strict=True):
+            top[edge] = max(top[edge], fit.log_likelihood)
+        going = dict[tuple[tuple[int, int], bool], float]()
+        for key, fit in zip(asked, held, strict=True):
+            known[key[0]].append(fit)
+            root = math.sqrt(max(0.0, 2 * (top[key[0]] - fit.log_likelihood)))
+            try:
+                going[key] = searches[key].send(root)
+            except StopIteration as end:
+                ends[key] = end.value
+        asked = going
+    found = dict[tuple[int, int], tuple[float, float]]()
+    for edge in edges:
+        low = ends[edge, False]
+        high = _prob(ends[edge, True]) if (edge, True) in ends else 1.0
+        found[edge] = 0.0 if low <= LOWEST_LOGIT else _prob(low), high
+    return found
 
-    def root(logit: float) -> float:
-        """The root of the profile likelihood ratio at a probability."""
-        nonlocal top
-        held = data.fit(best.with_gate(source, 1 / (1 + math.exp(-logit))), fixed=source)
-        top = max(top, held.log_likelihood)
-        return math.sqrt(max(0.0, 2 * (top - held.log_likelihood)))
 
-    middle = float(best.logits[source]) if best.log_likelihood >= always.log_likelihood else MOST_LOGIT
-    lowest = math.log(LOWEST / (1 - LOWEST))
-    low = _end(root, middle, lowest, -1.0)
-    low_prob = 0.0 if low <= lowest else 1 / (1 + math.exp(-low))
-    if 2 * (top - always.log_likelihood) <= QUANTILE**2:
-        return low_prob, 1.0
-    return low_prob, 1 / (1 + math.exp(-_end(root, middle, MOST_LOGIT, 1.0)))
+def _nearest(fits: list[GatedFit], source: int, logit: float) -> GatedFit:
+    return min(fits, key=lambda fit: abs(float(fit.logits[source]) - logit))
 
 
-def _end(root: Callable[[float], float], middle: float, limit: float, step: float) -> float:
-    """Return the logit on one side of the maximum at which the root reaches the quantile, or the limit."""
-    inside, outside, at, found = (middle, 0.0), None, middle + step, 0.0
+def _prob(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))
+
+
+def _end(middle: float, limit: float, step: float) -> Generator[float, float, float]:
+    """Return the logit on one side of the maximum at which the root reaches the quantile, or the limit.
+
+    It yields a logit and receives the root of the profile likelihood ratio there, which is nearly proportional to the
+    distance of the logit from the maximum, and for a maximum at 1 to that of the probability. The lower limit is tried
+    first: the profile may have a second maximum, at which an edge that acts rarely explains outliers.
+    """
+    if step < 0:
+        found = yield limit
+        if found < QUANTILE:
+            return limit
+    at_one = middle == MOST_LOGIT
+    inside, outside, at, found = (middle, 0.0), None, FIRST_BELOW_ONE if at_one else middle + step, 0.0
     for _ in range(MOST_TRIES):
         at = max(at, limit) if step < 0 else min(at, limit)
-        found = root(at)
+        found = yield at
         if abs(found - QUANTILE) < CLOSE:
             return at
         if found < QUANTILE:
@@ -148,10 +238,14 @@ def _end(root: Callable[[float], float], middle: float, limit: float, step: floa
                 return limit
         else:
             outside = (at, found)
-        if outside is None:
-            step *= 2
-            at = at + step
-        else:
+        if outside is not None:
             share = (QUANTILE - inside[1]) / (outside[1] - inside[1])
-            at = inside[0] + min(0.8, max(0.2, share)) * (outside[0] - inside[0])
+            at = inside[0] + min(0.9, max(0.1, share)) * (outside[0] - inside[0])
+            continue
+        growth = min(MOST_GROWTH, max(LEAST_GROWTH, QUANTILE / max(found, 1e-9)))
+        prob = 1 - growth * (1 - _prob(at))
+        if at_one and prob > LOWEST:
+            at = math.log(prob / (1 - prob))
+        else:
+            at = limit if at_one else middle + growth * (at - middle)
     return at

@@ -29,6 +29,18 @@ class GatedFit:
     varying: Bool[Tensor, " source"] | None = None
 
     @property
+    def weights(self) -> Float[Tensor, " column"]:
+        """The weights of the columns of the design."""
+        return torch.cat([self.own, self.edges.flatten()])
+
+    @property
+    def num_parameters(self) -> int:
+        """The number of learned parameters."""
+        slopes = 0 if self.slopes is None or self.varying is None else int(self.varying.sum()) * self.slopes.shape[1]
+        noise = sum(value.numel() for value in self.observation.parameters())
+        return self.own.numel() + self.edges.numel() + int(self.gated.sum()) + slopes + noise
+
+    @property
     def edge_probs(self) -> Float[Tensor, " source"]:
         """The probability that each edge acts if its features are 0; 1 for edges without a gate."""
         return torch.where(self.gated, torch.sigmoid(self.logits), 1.0)

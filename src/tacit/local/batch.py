@@ -1,0 +1,395 @@
+r"""The likelihood of many regressions with the same number of gates as one tensor program.
+
+For one row of data let $z = (f, m, l, \phi)$ be the output without gated edges, the messages and the logits of the $g$
+gated edges, and the parameters of the noise. With the posterior of the states of the gates, $q_a = p(a \mid y, x)$,
+
+$$\frac{\partial \ell}{\partial z} = \sum_a q_a\, s_a, \qquad
+\frac{\partial^2 \ell}{\partial z^2} = \sum_a q_a \Big(\frac{\partial s_a}{\partial z} + s_a s_a^\top\Big)
+  - \Big(\sum_a q_a s_a\Big)\Big(\sum_a q_a s_a\Big)^\top$$
+
+where $s_a = (u_a, a\, u_a, a - \theta, v_a)$ with the derivatives $u_a$ and $v_a$ of $\log p(y \mid f_a)$ by the output
+and by the noise. Each number of $z$ is linear in the parameters, so gradient and curvature of the regression follow by
+products with its columns.
+
+The parameters of a regression are the weights of the columns that always act, the weights of the gated edges, for each
+gate its logit and the slopes of its features, and the noise.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from tacit.graph import PRIOR_DEVIATION as SLOPE_DEVIATION
+from tacit.local.gated_fit import GatedFit
+from tacit.local.gated_regression import (
+    MOST_LOGIT,
+    NOISE_DEVIATION,
+    GatedRegression,
+    fill_noise,
+    noise_vector,
+    states,
+)
+from tacit.local.newton import Values
+from tacit.observation import ObservationModel
+
+AT_ONCE = 2**18  # rows times states evaluated at once
+LOGIT_REACH, NOISE_REACH = 3.0, 2.0  # largest changes in one step
+
+
+class RowDerivatives(NamedTuple):
+    r"""Log likelihood of rows, and its derivatives by $z$.
+
+    ``second``  $\sum_a q_a (\partial s_a / \partial z + s_a s_a^\top)$, set on and above the diagonal only
+    """
+
+    values: Float[Tensor, "fit row"]
+    scores: Float[Tensor, "fit row number"]
+    second: Float[Tensor, "fit row number number"]
+
+
+class GatedBatch:
+    """Regressions with the same number of gates and the same kind of noise, at given fits.
+
+    Shorter regressions are padded with rows of weight 0, and with columns of zeros.
+    """
+
+    def __init__(self, data: list[GatedRegression], fits: list[GatedFit], fixed: list[int | None]) -> None:
+        self.data, self.fits = data, fits
+        self.num_gates = int(fits[0].gated.sum())
+        self.num_lags, self.num_features = data[0].sent.shape[2], _num_features(data[0], fits[0])
+        rows = max(len(one.targets) for one in data)
+        self.rest = max(_num_rest(one, fit) for one, fit in zip(data, fits, strict=True))
+        self.observation = data[0].observation.stacked([one.observation for one in data])
+        self.center = torch.stack([noise_vector(one.observation) for one in data])
+        gates, lags, features, noise = self.num_gates, self.num_lags, self.num_features, self.center.shape[1]
+        self.num_weights = self.rest + gates * lags
+        self.num_columns = self.num_weights + gates * features + noise
+        # the number of z of each column after the first ones, which all belong to the output
+        each = torch.arange(gates)
+        self.owner = torch.cat(
+            [
+                1 + each.repeat_interleave(lags),
+                1 + gates + each.repeat_interleave(features),
+                1 + 2 * gates + torch.arange(noise),
+            ]
+        )
+        self.owned = [lags] * gates + [features] * gates + [1] * noise
+        new = data[0].own.new_zeros
+        self.columns = new(len(data), rows, self.num_columns)
+        self.offset, self.targets, self.weights = (new(len(data), rows) for _ in range(3))
+        self.precision = torch.eye(self.num_columns, dtype=torch.float64).repeat(len(data), 1, 1)
+        self.free = torch.ones(len(data), self.num_columns, dtype=torch.bool)
+        for place, (one, fit, gate) in enumerate(zip(data, fits, fixed, strict=True)):
+            count = len(one.targets)
+            places, order = self._places(fit), column_order(one, fit)
+            self.columns[place, :count, places] = one.design[:, order]
+            self.columns[place, :count, self.num_weights :] = 1
+            self.offset[place, :count], self.weights[place, :count] = one.offset, one.weights
+            self.targets[place, :count] = one.targets
+            self.targets[place, count:] = one.targets[:1] if count else 0.0
+            self.precision[place, places[:, None], places] = one.precision[order[:, None], order]
+            logits = self.num_weights + torch.arange(gates) * features
+            if gate is not None:
+                self.free[place, logits[int(fit.gated[:gate].sum())]] = False
+            if features > 1:
+                assert one.features is not None
+                assert fit.varying is not None
+                for number, source in enumerate(fit.gated.nonzero()[:, 0].tolist()):
+                    own = slice(int(logits[number]) + 1, int(logits[number]) + features)
+                    self.columns[place, :count, own] = one.features[:, source]
+                    self.free[place, own] = bool(fit.varying[source])
+        diagonal = self.precision.diagonal(dim1=1, dim2=2)
+        slopes = slice(self.num_weights, self.num_weights + gates * features)
+        diagonal[:, slopes] = SLOPE_DEVIATION**-2
+        diagonal[:, slopes.start : slopes.stop : features] = 0  # logits have no prior
+        diagonal[:, slopes.stop :] = NOISE_DEVIATION**-2
+        self.mean = new(len(data), self.num_columns)
+        self.mean[:, slopes.stop :] = self.center
+        self.bound = torch.full_like(self.mean, torch.inf)
+        self.bound[:, slopes.start : slopes.stop : features] = MOST_LOGIT
+        self.reach = torch.full_like(self.mean, torch.inf)
+        self.reach[:, slopes.start : slopes.stop : features] = LOGIT_REACH
+        self.reach[:, slopes.stop :] = NOISE_REACH
+        self.equal_weights = all(bool((one.weights == 1).all()) for one in data)
+        self.states = states(gates)
+        self.acting = torch.cat([torch.ones(len(self.states), 1, dtype=torch.float64), self.states], 1)
+        self.pairs = (self.acting[:, :, None] * self.acting[:, None]).flatten(1)
+
+    def numbers(self) -> Float[Tensor, "fit number"]:
+        """Return the parameters of the fits."""
+        found = self.columns.new_zeros(len(self.data), self.num_columns)
+        for place, (one, fit) in enumerate(zip(self.data, self.fits, strict=True)):
+            found[place, self._places(fit)] = fit.weights[column_order(one, fit)]
+            logits = fit.logits[fit.gated][:, None]
+            if self.num_features > 1:
+                assert fit.slopes is not None
+                logits = torch.cat([logits, fit.slopes[fit.gated]], 1)
+            rest = torch.cat([logits.flatten(), noise_vector(fit.observation)])
+            found[place, self.num_weights :] = rest
+        return found
+
+    def unpacked(self, numbers: Float[Tensor, "fit number"]) -> list[GatedFit]:
+        """Return the fits of given parameters, with their log likelihoods."""
+        total = torch.zeros(len(numbers), dtype=torch.float64)
+        for some, rows in self._chunks(len(numbers)):
+            total[some] += self._row_values(numbers[some], some, rows).mul_(self.weights[some, rows]).sum(1)
+        fits = []
+        for place, (one, fit) in enumerate(zip(self.data, self.fits, strict=True)):
+            weights = torch.zeros_like(fit.weights)
+            weights[column_order(one, fit)] = numbers[place, self._places(fit)]
+            own, edges = weights.tensor_split([one.own.shape[1]])
+            gates = slice(self.num_weights, self.num_weights + self.num_gates * self.num_features)
+            of_gates = numbers[place, gates].view(self.num_gates, self.num_features)
+            logits, slopes = fit.logits.clone(), fit.slopes
+            logits[fit.gated] = of_gates[:, 0]
+            if slopes is not None and self.num_features > 1:
+                slopes = slopes.clone()
+                slopes[fit.gated] = of_gates[:, 1:]
+            observation = one.observation.chosen([0])
+            fill_noise(observation, numbers[place, None, gates.stop :])
+            fits.append(
+                GatedFit(
+                    own,
+                    edges.view_as(fit.edges),
+                    logits,
+                    fit.gated,
+                    observation,
+                    float(total[place]),
+                    slopes,
+                    fit.varying,
+                )
+            )
+        return fits
+
+    def evaluate(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> Values:
+        """Return the log posterior of some fits, its gradient and its curvature."""
+        away = numbers - self.mean[which]
+        pull = torch.einsum("rij,rj->ri", self.precision[which], away)
+        value, gradient, curvature = -(away * pull).sum(1) / 2, -pull, self.precision[which]
+        for some, rows in self._chunks(len(which)):
+            of_rows = self.row_derivatives(numbers[some], which[some], rows)
+            weights, columns = self.weights[which[some], rows], self.columns[which[some], rows]
+            weighted = columns if self.equal_weights else columns * weights[..., None]
+            value[some] += (of_rows.values * weights).sum(1)
+            spread = self._spread(of_rows.scores)
+            scores = weighted * spread
+            gradient[some] += scores.sum(1)
+            curvature[some] += scores.mT @ (columns * spread) - self._second(weighted, columns, of_rows.second)
+        return value, gradient, curvature
+
+    def evaluate_effects(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> Values:
+        r"""Return the log posterior and its derivatives, with the mean effects of gated edges instead of their weights.
+
+        The data determine the mean effect $\theta w$ well and $\theta$ less well, so that the likelihood has a ridge,
+        which is curved in $w$ and $\theta$ but nearly straight in these parameters.
+        """
+        weights, logits = self.gated_places
+        natural = self.with_weights(numbers)
+        value, gradient, curvature = self.evaluate(natural, which)
+        if not self.num_gates:
+            return value, gradient, curvature
+        probs = torch.sigmoid(numbers[:, logits])[..., None]  # (fit, gate, 1)
+        of_weights, rest = natural[:, weights], 1 - probs
+        change = torch.eye(self.num_columns, dtype=numbers.dtype).repeat(len(numbers), 1, 1)
+        change[:, weights, weights] = (1 / probs).expand_as(of_weights)
+        change[:, weights, logits[:, None]] = -of_weights * rest
+        slopes = gradient[:, weights]
+        curvature = change.mT @ curvature @ change
+        both = slopes * rest / probs
+        curvature[:, weights, logits[:, None]] += both
+        curvature[:, logits[:, None], weights] += both
+        curvature[:, logits, logits] -= (slopes * of_weights * rest).sum(2)
+        return value, torch.einsum("rij,ri->rj", change, gradient), curvature
+
+    @property
+    def gated_places(self) -> tuple[Int[Tensor, "gate lag"], Int[Tensor, " gate"]]:
+        """The places of the weights of gated edges, and of their logits."""
+        weights = torch.arange(self.rest, self.num_weights).view(self.num_gates, self.num_lags)
+        return weights, self.num_weights + torch.arange(self.num_gates) * self.num_features
+
+    def with_effects(self, numbers: Float[Tensor, "fit number"]) -> Float[Tensor, "fit number"]:
+        """Return the parameters with mean effects of gated edges instead of weights."""
+        weights, logits = self.gated_places
+        found = numbers.clone()
+        found[:, weights] *= torch.sigmoid(numbers[:, logits])[..., None]
+        return found
+
+    def with_weights(self, numbers: Float[Tensor, "fit number"]) -> Float[Tensor, "fit number"]:
+        """Return the parameters with weights of gated edges instead of mean effects."""
+        weights, logits = self.gated_places
+        found = numbers.clone()
+        found[:, weights] /= torch.sigmoid(numbers[:, logits])[..., None]
+        return found
+
+    def scores(self, numbers: Float[Tensor, "fit number"]) -> Float[Tensor, "fit row number"]:
+        """Return the gradient of the log likelihood of each row."""
+        parts = []
+        for some, rows in self._chunks(len(numbers)):
+            places = torch.arange(len(numbers))[some]
+            found = self.row_derivatives(numbers[some], places, rows).scores
+            parts.append(self.columns[some, rows] * self._spread(found))
+        return torch.cat(parts, 1) if len(numbers) == 1 else torch.cat(parts)
+
+    def row_derivatives(
+        self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"], rows: slice
+    ) -> RowDerivatives:
+        """Return log likelihood of rows and its derivatives by output, messages, logits and noise."""
+        gates, states, acting = self.num_gates, self.states, self.acting
+        outputs, logits = self._outputs_and_logits(numbers, which, rows)
+        model = self._model(numbers, which)
+        found = model.derivatives(_as_outputs(outputs), self.targets[which, rows].mT[..., None])
+        log_prob, slope, bend = (_as_rows(one, outputs) for one in (found.log_prob, found.score, found.curvature))
+        noise, cross, of_noise = ([_as_rows(one, outputs) for one in part] for part in found[3:])
+        probs = torch.sigmoid(logits)  # (fit, row or 1, gate)
+        if gates:
+            joint = log_prob + logits @ states.mT + logsigmoid(-logits).sum(2, keepdim=True)
+            values = joint.logsumexp(2)
+            posterior = joint.sub_(values[..., None]).exp_()
+        else:
+            values, posterior = log_prob[..., 0], torch.ones_like(log_prob)
+        count = 1 + 2 * gates + len(noise)
+        scores = outputs.new_empty(*values.shape, count)
+        second = outputs.new_empty(*values.shape, count, count)
+        messages, chances = slice(0, 1 + gates), slice(1 + gates, 1 + 2 * gates)
+        tilted = posterior * slope
+        scores[..., messages] = tilted @ acting
+        second[..., messages, messages] = _square((posterior * bend).addcmul_(tilted, slope) @ self.pairs, 1 + gates)
+        if gates:
+            scores[..., chances] = posterior @ states  # minus the probabilities, below
+            second[..., messages, chances] = _square(tilted @ self.pairs, 1 + gates)[..., 1:]
+            second[..., chances, chances] = _square(posterior @ self.pairs, 1 + gates)[..., 1:, 1:]
+        pairs = iter(of_noise)
+        for number, by_noise in enumerate(noise):
+            place = 1 + 2 * gates + number
+            likely = posterior * by_noise
+            moments = likely @ acting
+            scores[..., place] = moments[..., 0]
+            second[..., messages, place] = (posterior * cross[number]).addcmul_(likely, slope) @ acting
+            second[..., chances, place] = moments[..., 1:]
+            for other in range(number, len(noise)):
+                product = (posterior * next(pairs)).addcmul_(likely, noise[other]).sum(2)
+                second[..., place, 1 + 2 * gates + other] = product
+        if gates:
+            # the score of a logit is that of the acting edge minus its probability, here and in the products
+            acts = scores[..., chances]
+            square = second[..., chances, chances]
+            square.sub_(acts[..., None] * probs[..., None, :]).sub_(probs[..., None] * acts[..., None, :])
+            square.add_(probs[..., None] * probs[..., None, :]).sub_(torch.diag_embed(probs * (1 - probs)))
+            second[..., messages, chances] -= scores[..., messages, None] * probs[..., None, :]
+            second[..., chances, 1 + 2 * gates :] -= probs[..., None] * scores[..., None, 1 + 2 * gates :]
+            acts.sub_(probs)
+        return RowDerivatives(values, scores, second)
+
+    def _chunks(self, count: int) -> list[tuple[slice, slice]]:
+        """Return which fits and rows are evaluated at once."""
+        rows, size = self.targets.shape[1], 2**self.num_gates
+        if count == 1:
+            at_once = max(1, AT_ONCE // size)
+            return [(slice(0, 1), slice(first, min(first + at_once, rows))) for first in range(0, rows, at_once)]
+        at_once = max(1, AT_ONCE // max(1, rows * size))
+        return [(slice(first, min(first + at_once, count)), slice(0, rows)) for first in range(0, count, at_once)]
+
+    def _outputs_and_logits(
+        self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"], rows: slice
+    ) -> tuple[Float[Tensor, "fit row state"], Float[Tensor, "fit #row gate"]]:
+        """Return the output for every state of the gates, and the logits of their probabilities."""
+        gates, rest, end = self.num_gates, self.rest, self.num_weights
+        columns = self.columns[which, rows]
+        base = self.offset[which, rows] + (columns[..., :rest] @ numbers[:, :rest, None])[..., 0]
+        if not gates:
+            return base[..., None], base.new_zeros(len(which), 1, 0)
+        shape = (len(which), -1, gates, self.num_lags)
+        messages = (columns[..., rest:end] * numbers[:, None, rest:end]).view(shape).sum(3)
+        of_gates = slice(end, end + gates * self.num_features)
+        logits = numbers[:, None, of_gates]
+        if self.num_features > 1:
+            logits = (columns[..., of_gates] * logits).view(*shape[:3], self.num_features).sum(3)
+        return torch.baddbmm(base[..., None], messages, self.states.mT.expand(len(which), -1, -1)), logits
+
+    def _row_values(self, numbers: Float[Tensor, "fit number"], some: slice, rows: slice) -> Float[Tensor, "fit row"]:
+        """Return the log likelihood of rows."""
+        which = torch.arange(len(self.data))[some]
+        outputs, logits = self._outputs_and_logits(numbers, which, rows)
+        model = self._model(numbers, which)
+        shaped = _as_outputs(outputs)
+        described = model.describe(shaped, shaped.new_zeros(len(shaped), len(which), 1))
+        log_prob = _as_rows(model.log_prob(described, self.targets[which, rows].mT[..., None]), outputs)
+        found: Tensor = (log_prob + logits @ self.states.mT + logsigmoid(-logits).sum(2, keepdim=True)).logsumexp(2)
+        return found
+
+    def _model(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> ObservationModel:
+        model = self.observation.chosen(which.tolist()).requires_grad_(requires_grad=False)
+        fill_noise(model, numbers[:, self.num_columns - self.center.shape[1] :])
+        return model
+
+    def _spread(self, scores: Float[Tensor, "fit row z"]) -> Float[Tensor, "fit row number"]:
+        """Return the derivative by the number of z of each column."""
+        return torch.cat([scores[..., :1].expand(*scores.shape[:2], self.rest), self._of_owners(scores[..., 1:], 1)], 2)
+
+    def _second(
+        self,
+        weighted: Float[Tensor, "fit row number"],
+        columns: Float[Tensor, "fit row number"],
+        second: Float[Tensor, "fit row z z"],
+    ) -> Float[Tensor, "fit number number"]:
+        """Return the sum over rows of the products of two columns and the number of ``second`` that belongs to them."""
+        found = columns.new_empty(len(columns), self.num_columns, self.num_columns)
+        rest, others = self.rest, columns[..., self.rest :]
+        found[:, :rest, :rest] = weighted[..., :rest].mT @ (columns[..., :rest] * second[..., :1, 0])
+        if others.shape[2]:
+            cross = weighted[..., :rest].mT @ (others * self._of_owners(second[..., 0, 1:], 1))
+            found[:, :rest, rest:], found[:, rest:, :rest] = cross, cross.mT
+        first = 0
+        for number, size in enumerate(self.owned, 1):
+            start = rest + first
+            product = others[..., first:] * self._of_owners(second[..., number, number:], number)
+            product = weighted[..., start : start + size].mT @ product
+            found[:, start : start + size, start:] = product
+            found[:, start:, start : start + size] = product.mT
+            first += size
+        return found
+
+    def _of_owners(self, values: Float[Tensor, "fit row z"], first: int) -> Float[Tensor, "fit row number"]:
+        """Repeat the numbers of z from ``first`` on for each of their columns."""
+        if self.num_lags == 1 and self.num_features == 1:
+            return values
+        return values[..., self.owner[self.owner >= first] - first]
+
+    def _places(self, fit: GatedFit) -> Int[Tensor, " column"]:
+        """Return the places of the columns in :func:`column_order`: padding is between the two groups."""
+        gated = self.num_gates * self.num_lags
+        rest = len(fit.own) + fit.edges.numel() - gated
+        return torch.cat([torch.arange(rest), self.rest + torch.arange(gated)])
+
+
+def column_order(data: GatedRegression, fit: GatedFit) -> Int[Tensor, " column"]:
+    """Return the columns of the design, first those that always act and then those of gated edges."""
+    own, lags = data.own.shape[1], data.sent.shape[2]
+    gated = torch.cat([torch.zeros(own, dtype=torch.bool), fit.gated.repeat_interleave(lags)])
+    return torch.cat([(~gated).nonzero()[:, 0], gated.nonzero()[:, 0]])
+
+
+def _num_rest(data: GatedRegression, fit: GatedFit) -> int:
+    return data.own.shape[1] + int((~fit.gated).sum()) * data.sent.shape[2]
+
+
+def _num_features(data: GatedRegression, fit: GatedFit) -> int:
+    """Return the numbers of each gate: its logit and its slopes."""
+    return 1 if data.features is None or fit.slopes is None else 1 + data.features.shape[2]
+
+
+def _as_outputs(values: Float[Tensor, "fit row state"]) -> Float[Tensor, "row state fit one"]:
+    return values.permute(1, 2, 0)[..., None]
+
+
+def _as_rows(
+    values: Float[Tensor, "row state fit one"], like: Float[Tensor, "fit row state"]
+) -> Float[Tensor, "fit row state"]:
+    return values[..., 0].permute(2, 0, 1).expand_as(like)
+
+
+def _square(values: Float[Tensor, "fit row pair"], size: int) -> Float[Tensor, "fit row number number"]:
+    return values.view(*values.shape[:2], size, size)

@@ -1,0 +1,117 @@
+r"""The exact likelihood of one node whose edges are weights times gates.
+
+$$p(y \mid x) = \sum_{a \in \{0, 1\}^g} \prod_j \theta_j^{a_j} (1 - \theta_j)^{1 - a_j}\;
+  p\Big(y \,\Big|\, f = o + b^\top z + \sum_j a_j\, w_j^\top x_j\Big)$$
+
+$z$ are the node's own inputs, $x_j$ the inputs from source $j$, $o$ a known offset, and $p(y \mid f)$ the observation
+model. $g$ edges have random gates; the others always act, $a_j = 1$. The sum runs over all $2^g$ states of the gates,
+so weights, probabilities and noise are estimated without sampling. Without gates this is a generalised linear model.
+
+The logit of a probability may depend on features $\phi$ of the row,
+
+$$\mathrm{logit}\, \theta_j = l_j + s_j^\top \phi_j$$
+
+The slopes $s_j$ have a normal prior with mean 0 and standard deviation ``SLOPE_DEVIATION``.
+
+Weights have a normal prior with standard deviation ``PRIOR_DEVIATION``, in units of the output for an input of standard
+deviation 1. It matters only if the data do not determine a weight, for example under perfect separation.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from tacit.local.gated_fit import GatedFit
+from tacit.observation import ObservationModel
+
+PRIOR_DEVIATION = 5.0
+NOISE_DEVIATION = 10.0  # prior standard deviation of the observation model's parameters, around their initial values
+MOST_LOGIT = 9.0  # bound on the logit of a probability
+RIDGE = 1e-8  # relative to a column's mean square
+
+
+@dataclass(frozen=True, eq=False)
+class GatedRegression:
+    """The data of one node, in double precision.
+
+    ``weights``   weight of each row
+    ``features``  features that the probabilities of the edges may depend on; None: they are constant
+    """
+
+    own: Float[Tensor, "row own"]
+    sent: Float[Tensor, "source row lag"]
+    offset: Float[Tensor, " row"]
+    targets: Float[Tensor, " row"]
+    weights: Float[Tensor, " row"]
+    observation: ObservationModel
+    features: Float[Tensor, "row source feature"] | None = None
+    precision: Float[Tensor, "column column"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        design = self.design
+        share = (self.weights / self.weights.sum().clamp_min(1)).sqrt()[:, None]
+        gram = (design * share).mT @ (design * share)
+        sizes = gram.diagonal().clamp_min(RIDGE)
+        object.__setattr__(self, "precision", (gram + torch.diag(RIDGE + 1e-6 * sizes)) / PRIOR_DEVIATION**2)
+
+    @property
+    def design(self) -> Float[Tensor, "row column"]:
+        """The design matrix: own columns, then the lags of each source."""
+        return torch.cat([self.own, self.sent.transpose(0, 1).flatten(1)], 1)
+
+    def start(self) -> GatedFit:
+        """Return initial values: weights of 0 and no gates."""
+        sources, _, lags = self.sent.shape
+        none = torch.zeros(sources, dtype=torch.bool)
+        own, edges = self.own.new_zeros(self.own.shape[1]), self.own.new_zeros(sources, lags)
+        return GatedFit(own, edges, self.own.new_zeros(sources), none, self.observation)
+
+    def outputs(self, fit: GatedFit) -> Float[Tensor, "row state"]:
+        """Return the output for every state of the gates."""
+        base = self.offset + self.own @ fit.own
+        messages = torch.einsum("jnl,jl->nj", self.sent, fit.edges)
+        base = base + messages[:, ~fit.gated].sum(1)
+        return base[:, None] + messages[:, fit.gated] @ states(int(fit.gated.sum())).mT
+
+    def joint(self, fit: GatedFit, outputs: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
+        """Return the joint log probability of each target and each state."""
+        observation, gates = fit.observation, states(int(fit.gated.sum()))
+        described = observation.describe(outputs[..., None, None], outputs.new_zeros(len(outputs), 1, 1))
+        log_probs = observation.log_prob(described, self.targets[:, None, None])[..., 0, 0]
+        logits = fit.logits[fit.gated].expand(len(outputs), -1)
+        if fit.slopes is not None and self.features is not None:
+            logits = logits + torch.einsum("ngk,gk->ng", self.features[:, fit.gated], fit.slopes[fit.gated])
+        return log_probs + logits @ gates.mT + logsigmoid(-logits).sum(1, keepdim=True)
+
+    @torch.no_grad()
+    def row_log_likelihoods(self, fit: GatedFit) -> Float[Tensor, " row"]:
+        """Return the log likelihood of each row."""
+        return self.joint(fit, self.outputs(fit)).logsumexp(1)
+
+
+def states(gates: int) -> Float[Tensor, "state gate"]:
+    """Return all states of some gates.
+
+    >>> states(2).tolist()
+    [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    """
+    return torch.tensor(list(itertools.product((0.0, 1.0), repeat=gates)), dtype=torch.float64).view(2**gates, gates)
+
+
+def noise_vector(observation: ObservationModel) -> Float[Tensor, " number"]:
+    """Return the parameters of the observation model of one node as a vector."""
+    values = [value.detach().double().flatten() for value in observation.parameters()]
+    return torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)
+
+
+def fill_noise(model: ObservationModel, noise: Float[Tensor, "node number"]) -> None:
+    """Set the parameters of each node of an observation model; the inverse of :func:`noise_vector`."""
+    first = 0
+    for value in model.parameters():
+        size = value[0].numel()
+        value.data = noise[:, first : first + size].reshape(value.shape)
+        first += size
