@@ -9,7 +9,7 @@ import torch
 from parent_sets import one_step
 from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
 from tacit.assessment.evidence.columns import build_columns
-from tacit.assessment.evidence.misfit import LEAST, counting_probs, residual_squares
+from tacit.assessment.evidence.misfit import LEAST, beside_others, counting_probs, residual_squares
 from tacit.graph import EdgeRules
 
 CANDIDATES = Candidates.from_rules(EdgeRules(("a", "b", "c", "d")))
@@ -57,6 +57,23 @@ def test_a_single_parent_always_counts_and_0_switches_it_off():
     assert torch.equal(counting_probs(columns, CANDIDATES, probs, smallest=0.9), torch.ones(4, 3))
     probs[3] = 0.9
     assert torch.equal(counting_probs(columns, CANDIDATES, probs, smallest=0.0), torch.ones(4, 3))
+
+
+def test_given_its_parent_at_the_same_time_a_grandparent_has_no_effect():
+    """a acts on b after a step, b on c and d within it."""
+    values = np.random.default_rng(0).normal(size=(2_000, 4))
+    values[1:, 1] += values[:-1, 0]
+    values[:, 2] += values[:, 1]
+    values[:, 3] += values[:, 1]
+    pairs, layout = one_step(values)
+    columns, probs = build_columns(pairs, layout, ColumnForm()), torch.zeros(4, 3)
+    probs[2, :2], probs[1, 0] = 0.9, 0.9
+    beside = beside_others(columns, columns.targets[:, :, 0], CANDIDATES.targets)
+    assert beside.own.shape[2] == columns.own.shape[2] + 2
+    assert torch.equal(beside.own[:, 2, -2:], columns.targets[:, [1, 3], 0])
+    assert torch.equal(beside.own[:, 0, -2:], torch.zeros(len(pairs), 2))
+    before, after = (counting_probs(one, CANDIDATES, probs, smallest=0.02) for one in (columns, beside))
+    assert after[2, 0] < 0.75 < 0.99 < before[2, 0]  # the other columns explain nothing, so 1/2 at least
 
 
 def test_what_a_wrong_form_leaves_over_is_no_edge():

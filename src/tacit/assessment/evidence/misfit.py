@@ -14,8 +14,10 @@ or by ``LEAST`` if that is larger. A single parent without drivers has $E_j = 0$
 $\delta$ is twice as large: a wrong form of one parent is then wrong in each of its products.
 """
 
+from dataclasses import replace
+
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.assessment.evidence.candidates import Candidates
@@ -24,6 +26,7 @@ from tacit.assessment.evidence.products import parent_columns
 from tacit.assessment.evidence.tableau import cross_products
 
 SMALLEST = 0.02  # delta
+TOGETHER = 0.1  # correlation of residuals within a step
 PRODUCTS = 2.0  # times delta
 LEAST = 0.05  # probability that remains, so that small effects keep their order
 POSSIBLE = 0.02  # candidates with a smaller probability are not in any list
@@ -69,6 +72,21 @@ def counting_probs(
             size = (without - given).clamp_min(0.0).sqrt() - (smallest * explained).sqrt()
             found[row, place] = torch.special.ndtr(size / (given / rows).clamp_min(1e-300).sqrt()).clamp_min(LEAST)
     return found
+
+
+def beside_others(columns: Columns, left: Float[Tensor, "row target"], targets: Int[Tensor, " target"]) -> Columns:
+    """Return the columns with the values of other nodes at the same time, where residuals ``left`` are correlated.
+
+    Where effects are faster than a step, an effect of a grandparent reaches the target through the parent within the
+    step. Given the value of the parent at the same time, it has none.
+    """
+    together = torch.corrcoef(left.mT).nan_to_num().abs() >= TOGETHER
+    together.fill_diagonal_(False)
+    own = columns.own.new_zeros(*columns.own.shape[:2], int(together.sum(1).max()))
+    for row, target in enumerate(targets.tolist()):
+        values = columns.targets[:, targets[together[row]], 0]
+        own[:, target, : values.shape[1]] = values
+    return replace(columns, own=torch.cat([columns.own, own], 2))
 
 
 def residual_squares(columns: Columns, candidates: Candidates) -> Float[Tensor, " target"]:

@@ -37,7 +37,7 @@ from tacit.assessment.evidence.copies import (
 )
 from tacit.assessment.evidence.drivers import Drivers, find_drivers
 from tacit.assessment.evidence.forms import choose_form, simplest_form
-from tacit.assessment.evidence.misfit import SMALLEST, counting_probs, residual_squares
+from tacit.assessment.evidence.misfit import SMALLEST, beside_others, counting_probs, residual_squares
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.volatility import with_volatility
 from tacit.assessment.evidence.working_responses import with_responses
@@ -52,7 +52,7 @@ ROUNDS = 4  # iterations for the prior probability
 AGREEMENT_POWER = 6
 MOST_CANDIDATES = 40  # candidates per target whose sets are averaged
 BELIEVED = 0.5
-WITHIN = 6.0  # times the smallest effect, where effects within a step are likely: without them, regressions are wrong
+WITHIN = 6.0  # times the smallest effect, where effects within a step are likely: regressions do not have them
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +196,9 @@ def parent_evidence(
 
     # the smallest effect that counts
     columns, before = regressions.columns, None
-    smallest *= WITHIN if named and drivers is None else 1.0
+    if named and drivers is None:
+        columns = beside_others(columns, diagnostics.residuals(plain, screened, mean >= BELIEVED), screened.targets)
+        smallest *= WITHIN
     if drivers is not None:
         before = residual_squares(replace(columns, own=build_columns(*undriven, form).own), screened)
     counts = counting_probs(columns, screened, mean, before, smallest=smallest, horizon=horizon)
