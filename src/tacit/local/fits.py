@@ -49,7 +49,7 @@ def fit_gated(
 
 def fit_gates(
     data: Sequence[GatedRegression],
-    gated: Sequence[Bool[Tensor, " source"]],
+    gated: Sequence[Bool[Tensor, " _"]],
     starts: Sequence[GatedFit],
     prob: float = 0.8,
 ) -> list[GatedFit]:

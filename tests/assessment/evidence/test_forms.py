@@ -70,13 +70,14 @@ def test_deviations_are_values_without_the_regression_on_the_background_of_their
     background = torch.randn(len(pairs), 2, 3, generator=rng).double()
     pairs = replace(pairs, inputs=torch.cat([pairs.inputs, background], 2))
     layout = replace(layout, known=3)
-    assert {form.deviations for form in possible_forms(pairs, layout)} == {False, True}
-    given, sent = (build_columns(pairs, layout, ColumnForm(2, deviations=on)).sources for on in (False, True))
+    assert {form.deviations for form in possible_forms(pairs, layout)} == {None}
+    assert {form.deviations for form in possible_forms(pairs, layout, background=1)} == {None, 1}
+    given, sent = (build_columns(pairs, layout, ColumnForm(2, deviations=on)).sources for on in (None, 1))
     for node in range(2):
-        always = torch.nn.functional.pad(background[:, node], (0, 1), value=1.0)
+        always = torch.nn.functional.pad(background[:, node, 1:], (0, 1), value=1.0)  # the first is a covariate
         expected = given[:, node] - always @ torch.linalg.lstsq(always, given[:, node]).solution
         torch.testing.assert_close(sent[:, node], expected, rtol=0, atol=1e-9)
-    assert ColumnForm(2, deviations=True).words() == "the last 2 values, without the background of the source"
+    assert ColumnForm(2, deviations=0).words() == "the last 2 values less the background"
 
 
 def test_deviations_where_products_act_beside_a_trend():
@@ -88,9 +89,9 @@ def test_deviations_where_products_act_beside_a_trend():
     pairs, layout = one_step(series + trend)
     known = torch.from_numpy(np.broadcast_to(trend[1:, None], (499, 3, 1)).copy())
     pairs, layout = replace(pairs, inputs=torch.cat([pairs.inputs, known], 2)), replace(layout, known=1)
-    form = choose_form(pairs, layout, CANDIDATES)
+    form = choose_form(pairs, layout, CANDIDATES, background=0)
     assert form.products
-    assert form.deviations
+    assert form.deviations == 0
 
 
 def test_an_intercept_per_series():

@@ -33,7 +33,8 @@ class ColumnForm:
 
     ``offsets``   an intercept per series, if there are several
     ``products``  include products of the values of two parents, and squares; a source sends its newest value or mean
-    ``deviations``  of the values from the background of their node, instead of the values
+    ``deviations``  sources send deviations from the background of their node; the number of known columns before those
+                    of the background, which are covariates; None: sources send values
     """
 
     lags: int = 1
@@ -41,11 +42,11 @@ class ColumnForm:
     squares: bool = False
     offsets: bool = False
     products: bool = False
-    deviations: bool = False
+    deviations: int | None = None
 
     def words(self) -> str:
         """Describe the columns of an edge as text."""
-        return self._words() + ", without the background of the source" * self.deviations
+        return self._words() + " less the background" * (self.deviations is not None)
 
     def _words(self) -> str:
         what = "the last value" if self.lags == 1 else f"{'the mean of ' * self.mean}the last {self.lags} values"
@@ -157,19 +158,29 @@ class ScaledValues:
 
     ``values``      the last lags of the sent variables, the oldest first
     ``covariates``  flags of the newest step, then the columns known at the time of the target
+    ``num_others``  number of these columns before those of the background
     """
 
     values: Float[Tensor, "node lag sent row"]
     covariates: Float[Tensor, "node covariate row"]
+    num_others: int
     targets: Float[Tensor, "node channel row"]
     known: Float[Tensor, "node row"]
     pairs: Pairs
 
     @classmethod
     def of(
-        cls, pairs: Pairs, layout: SeriesLayout, lags: int, nodes: slice | Int[Tensor, " node"] = slice(None)
+        cls,
+        pairs: Pairs,
+        layout: SeriesLayout,
+        lags: int,
+        nodes: slice | Int[Tensor, " node"] = slice(None),
+        background: int = 0,
     ) -> "ScaledValues":
-        """Return the values of some nodes; sources send the target variables, or all inputs for data without time."""
+        """Return the values of some nodes; sources send the target variables, or all inputs for data without time.
+
+        ``background`` is the number of known columns before those of the background.
+        """
         require(
             lags <= layout.window,
             f"lags must be at most window={layout.window}, got {lags}; pass pairs with a longer window",
@@ -185,18 +196,20 @@ class ScaledValues:
         values = _scaled(_rows_last(inputs[..., :sent]))
         flags, trailing = inputs[:, :, -1, sent:], layout.trailing(pairs.inputs[:, nodes])
         covariates = _scaled(_rows_last(torch.cat([flags, trailing], -1)))
-        return cls(values, covariates, _scaled(targets, known[:, None]), known, pairs)
+        return cls(values, covariates, flags.shape[-1] + background, _scaled(targets, known[:, None]), known, pairs)
 
     @cached_property
     def deviations(self) -> Float[Tensor, "node lag sent row"]:
-        """The values of each node without their regression on its covariates."""
-        basis = orthonormal(torch.cat([self.covariates, torch.ones_like(self.known)[:, None]], 1))
+        """The values of each node without their regression on its background."""
+        background = self.covariates[:, self.num_others :]
+        basis = orthonormal(torch.cat([background, torch.ones_like(self.known)[:, None]], 1))
         values = self.values.flatten(1, 2)
         return (values - (values @ basis) @ basis.mT).view_as(self.values)
 
     def columns(self, form: ColumnForm) -> Columns:
         """Return the columns of a form with at most as many lags."""
-        values = (self.deviations if form.deviations else self.values)[:, self.values.shape[1] - form.lags :]
+        values = self.values if form.deviations is None else self.deviations
+        values = values[:, values.shape[1] - form.lags :]
         series = self.pairs.series.cpu() if form.offsets and self.pairs.series is not None else None
         sent_value = values.mean(1) if form.mean or not form.products else values[:, -1]
         squares = [sent_value.square()] if form.squares or form.products else []
@@ -217,7 +230,7 @@ class ScaledValues:
 
 def build_columns(pairs: Pairs, layout: SeriesLayout, form: ColumnForm) -> Columns:
     """Return the columns of pairs in one form."""
-    return ScaledValues.of(pairs, layout, form.lags).columns(form)
+    return ScaledValues.of(pairs, layout, form.lags, background=form.deviations or 0).columns(form)
 
 
 def _rows_last(values: Float[Tensor, "row *rest"]) -> Float[Tensor, "*rest row"]:

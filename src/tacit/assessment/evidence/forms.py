@@ -34,11 +34,12 @@ WORTH = 0.025  # gain of the criterion: about 5 % of the residual variance of th
 
 
 def possible_forms(
-    pairs: Pairs, layout: SeriesLayout, candidates: Candidates | None = None, *, driven: bool = False
+    pairs: Pairs, layout: SeriesLayout, candidates: Candidates | None = None, *, background: int | None = None
 ) -> list[ColumnForm]:
     """Return the forms that the window allows; with limited lags, those with one column per lag and no others.
 
-    Where known columns are those of shared drivers (``driven``), sources do not send deviations from them.
+    ``background`` is the number of known columns before those of a background, from which sources may send deviations.
+    They do not send deviations from covariates, or from shared drivers.
     """
     kinds, limited = [(False, False), (True, False)] + [(False, True)] * (num_sent(layout) == 1), False
     counts = {count for count in LAGS if count <= layout.window}
@@ -47,7 +48,7 @@ def possible_forms(
         counts = {count for count in {*counts, layout.window} if count >= candidates.fewest_lags}
     return [
         ColumnForm(count, mean, squares, offsets, with_products, deviations)
-        for deviations in ((False, True) if layout.known and not driven else (False,))
+        for deviations in ((None,) if background is None else (None, background))
         for count in sorted(counts)
         for mean in ((False,) if count == 1 or limited else (False, True))
         for squares, with_products in kinds
@@ -71,10 +72,10 @@ def choose_form(
     horizon: int = 1,
     row_weights: Float[Tensor, "row node"] | None = None,
     *,
-    driven: bool = False,
+    background: int | None = None,
 ) -> ColumnForm:
     """Return the form with the largest criterion."""
-    return max(form_scores(pairs, layout, candidates, horizon, row_weights, driven=driven), key=lambda one: one[1])[0]
+    return max(form_scores(pairs, layout, candidates, horizon, row_weights, background=background), key=lambda one: one[1])[0]
 
 
 def form_scores(
@@ -84,15 +85,15 @@ def form_scores(
     horizon: int = 1,
     row_weights: Float[Tensor, "row node"] | None = None,
     *,
-    driven: bool = False,
+    background: int | None = None,
 ) -> list[tuple[ColumnForm, float]]:
     """Return every possible form and its criterion, in nats; with products, less what they must gain."""
-    forms = possible_forms(pairs, layout, candidates, driven=driven)
+    forms = possible_forms(pairs, layout, candidates, background=background)
     nodes, few = candidates.first_targets(MOST_TARGETS).compact()
     rows = _some(pairs)
     some = pairs[rows]
     weights = None if row_weights is None else row_weights[rows][:, nodes]
-    scaled = ScaledValues.of(some, layout, max(form.lags for form in forms), nodes)
+    scaled = ScaledValues.of(some, layout, max(form.lags for form in forms), nodes, background or 0)
     least = WORTH * len(few.targets) * len(some) / horizon
     return [
         (form, _criterion(replace(scaled.columns(form), row_weights=weights), few, horizon) - form.products * least)

@@ -120,7 +120,7 @@ def parent_evidence(
     are those of linear regressions. ``grouped`` allows groups of copies. The form, the drivers and the weights of the
     rows are those of ``earlier`` evidence from the same pairs, if it is given.
     """
-    beside = [(torch.ones(len(candidates.targets), dtype=DOUBLE), pairs, layout)]
+    beside, covariates = [(torch.ones(len(candidates.targets), dtype=DOUBLE), pairs, layout)], layout.known
     if backgrounds is not None:
         most = backgrounds.most
         beside = [(backgrounds.weights(rank), *backgrounds.added_to(pairs, layout, rank)) for rank in range(most)]
@@ -133,7 +133,8 @@ def parent_evidence(
     else:
         simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
         row_weights = with_volatility(simple, candidates, none, observation).row_weights
-        form = choose_form(pairs, layout, candidates, horizon, row_weights) if given is None else given
+        first = covariates if layout.known > covariates else None
+        form = given or choose_form(pairs, layout, candidates, horizon, row_weights, background=first)
         if driven and horizon == 1 and not (form.mean or form.products):  # a driver imitates noisy values and products
             driving = find_drivers(pairs, layout, candidates, form, row_weights)
     drivers = driving if driving is not None and driving.weight >= BELIEVED else None
@@ -147,7 +148,7 @@ def parent_evidence(
         if earlier is None and drivers is not None:  # again, beside the drivers
             simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
             row_weights = with_volatility(simple, candidates, none, observation).row_weights
-            form = given or choose_form(pairs, layout, candidates, horizon, row_weights, driven=True)
+            form = given or choose_form(pairs, layout, candidates, horizon, row_weights)
             search = form, driving, row_weights
     plain = build_columns(pairs, layout, form)
     columns = replace(plain, row_weights=row_weights)

@@ -58,14 +58,14 @@ class _Chosen:
 
 
 def choose_gates(
-    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " source"]], most: int = MOST_GATES
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], most: int = MOST_GATES
 ) -> list[GatedFit]:
     """Return for each node the fit in which the edges of ``may_gate`` that need a gate have one, at most ``most``."""
     return [one.fit for one in _choose(data, may_gate, most)]
 
 
 def judge_gates(
-    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " source"]], *, intervals: bool = True
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], *, intervals: bool = True
 ) -> list[NodeGates]:
     """Return for each node which edges of ``may_gate`` act at times, how often they act, and the intervals."""
     chosen = _choose(data, may_gate, MOST_GATES)
@@ -92,7 +92,7 @@ def judge_gates(
     return found
 
 
-def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " source"]], most: int) -> list[_Chosen]:
+def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], most: int) -> list[_Chosen]:
     base = fit_gated(data, [one.start() for one in data])
     gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
     starts = [base[node].with_gate(source, prob) for prob in STARTS for node, source in gates]
