@@ -15,8 +15,8 @@ SHOWN = 5
 FIRST_LOOK = "first look (newest values only, before resampling)"
 FROM_EVIDENCE = "from the evidence"
 TOO_SMALL = (
-    "{edges} not listed because the effect may be too small: {what} not clearly explain more than {share:.3g}% of what "
-    "the other parents and drivers of the target explain (--smallest-effect 0 lists {them})."
+    "{edges} not listed because the effect is small beside those of the other parents and drivers of the target. "
+    "A slightly wrong form of these can look like such an effect (--smallest-effect 0 lists {them})."
 )
 
 
@@ -55,7 +55,7 @@ def edges_from_evidence(evidence: RegressionEvidence, fdr: float) -> EvidentEdge
     return EvidentEdges(exists, places, listed, units.undirected)
 
 
-def with_small_effects(evidence: RegressionEvidence, smallest: float, fdr: float) -> RegressionEvidence:
+def with_small_effects(evidence: RegressionEvidence, fdr: float) -> RegressionEvidence:
     """Return the evidence with a note on the edges that are not listed because their effects are too small."""
     if evidence.any_size is None:
         return evidence
@@ -63,8 +63,8 @@ def with_small_effects(evidence: RegressionEvidence, smallest: float, fdr: float
     count = int((edges_from_evidence(every, fdr).listed & ~edges_from_evidence(evidence, fdr).listed).sum())
     if not count:
         return evidence
-    edges, what, them = ("1 edge is", "it does", "it") if count == 1 else (f"{count:,} edges are", "they do", "them")
-    said = TOO_SMALL.format(edges=edges, what=what, share=100 * smallest, them=them)
+    edges, them = ("1 edge is", "it") if count == 1 else (f"{count:,} edges are", "them")
+    said = TOO_SMALL.format(edges=edges, them=them)
     return replace(evidence, evidence=replace(evidence.evidence, notes=(*evidence.evidence.notes, said)))
 
 

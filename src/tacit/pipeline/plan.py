@@ -298,7 +298,7 @@ def _with_evidence(
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)
-        evidence = with_small_effects(evidence, config.graph.smallest_effect, config.assessment.fdr)
+        evidence = with_small_effects(evidence, config.assessment.fdr)
         evidence = with_changes(evidence, dataset, config.assessment.fdr, config.graph.depends_on)
         if said:
             notes = (TAKEN_OUT.format(words=", ".join(said)), *evidence.evidence.notes)

@@ -9,11 +9,11 @@ import torch
 from parent_sets import one_step
 from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
 from tacit.assessment.evidence.columns import build_columns
-from tacit.assessment.evidence.misfit import LEAST, beside_others, counting_probs, residual_squares
+from tacit.assessment.evidence.misfit import LEAST, WITHIN_STEP, Leak, beside_others, counting_probs, residual_squares
 from tacit.graph import EdgeRules
 
 CANDIDATES = Candidates.from_rules(EdgeRules(("a", "b", "c", "d")))
-SMALLEST = 0.1
+SMALLEST, LEAK = 0.1, Leak(0.5, 0.7)
 
 
 def values_of(weights, rows=600, seed=0):
@@ -32,7 +32,7 @@ def test_the_probability_that_an_effect_counts_is_that_of_the_formula(driven):
     probs = torch.full((4, 3), 0.01)
     probs[3] = torch.tensor([0.9, 0.8, 0.1])  # c is possible, and not among the others
     before = torch.full((4,), 900.0) if driven else None
-    found = counting_probs(columns, CANDIDATES, probs, before, smallest=SMALLEST)
+    found = counting_probs(columns, CANDIDATES, probs, before, leak=LEAK, smallest=SMALLEST)
     target, always = columns.targets[:, 3], torch.cat([columns.own[:, 3], columns.shared], 1)
 
     def squares(sources):
@@ -43,8 +43,9 @@ def test_the_probability_that_an_effect_counts_is_that_of_the_formula(driven):
     total = 900.0 if driven else squares(())
     for source, others in ((0, (1,)), (1, (0,)), (2, (0, 1))):
         without, given = squares(others), squares((*others, source))
-        size = math.sqrt(without - given) - math.sqrt(SMALLEST * (total - without))
-        expected = torch.special.ndtr(torch.tensor(size / math.sqrt(given / len(pairs)))).clamp_min(LEAST)
+        size = math.log(without - given) - math.log(LEAK.median * SMALLEST * (total - without))
+        unsure = math.sqrt(LEAK.spread**2 + 4 * given / (len(pairs) * (without - given)))
+        expected = torch.special.ndtr(torch.tensor(size / unsure)).clamp_min(LEAST)
         assert found[3, source] == pytest.approx(float(expected), rel=1e-4)
     assert torch.equal(found[:3], torch.ones(3, 3))
     assert residual_squares(columns, CANDIDATES)[3] == pytest.approx(squares(()), rel=1e-6)
@@ -72,8 +73,8 @@ def test_given_its_parent_at_the_same_time_a_grandparent_has_no_effect():
     assert beside.own.shape[2] == columns.own.shape[2] + 2
     assert torch.equal(beside.own[:, 2, -2:], columns.targets[:, [1, 3], 0])
     assert torch.equal(beside.own[:, 0, -2:], torch.zeros(len(pairs), 2))
-    before, after = (counting_probs(one, CANDIDATES, probs, smallest=0.02) for one in (columns, beside))
-    assert after[2, 0] < 0.75 < 0.99 < before[2, 0]  # the other columns explain nothing, so 1/2 at least
+    before, after = (counting_probs(one, CANDIDATES, probs, leak=WITHIN_STEP)[2, 0] for one in (columns, beside))
+    assert after < 0.8 < 0.95 < before
 
 
 def test_what_a_wrong_form_leaves_over_is_no_edge():

@@ -25,7 +25,7 @@ COPIED_NODES, COPIED_SOURCES, CORRELATED = "copied nodes", "copied sources", "co
 
 NOISY = (
     "Noisy values: the mean of the last {lags} values explains more than the last one. Indirect paths can then look "
-    "direct."
+    "direct. The probabilities of edges take it into account."
 )
 CAUTION = "A common driver, or an effect faster than one step, can cause false edges."
 DRIVEN = (

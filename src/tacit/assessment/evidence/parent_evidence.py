@@ -37,7 +37,16 @@ from tacit.assessment.evidence.copies import (
 )
 from tacit.assessment.evidence.drivers import Drivers, find_drivers
 from tacit.assessment.evidence.forms import choose_form, simplest_form
-from tacit.assessment.evidence.misfit import SMALLEST, beside_others, counting_probs, residual_squares
+from tacit.assessment.evidence.misfit import (
+    DRIVEN,
+    NOISY,
+    SMALL,
+    SMALLEST,
+    WITHIN_STEP,
+    beside_others,
+    counting_probs,
+    residual_squares,
+)
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.volatility import with_volatility
 from tacit.assessment.evidence.working_responses import with_responses
@@ -52,7 +61,6 @@ ROUNDS = 4  # iterations for the prior probability
 AGREEMENT_POWER = 6
 MOST_CANDIDATES = 40  # candidates per target whose sets are averaged
 BELIEVED = 0.5
-WITHIN = 6.0  # times the smallest effect, where effects within a step are likely: regressions do not have them
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,13 +204,14 @@ def parent_evidence(
     named = driving is not None and driving.prob >= BELIEVED and (drivers is not None or correlated is not None)
 
     # the smallest effect that counts
-    columns, before = regressions.columns, None
+    columns, before, leak = regressions.columns, None, NOISY if form.mean else SMALL
     if named and drivers is None:
         columns = beside_others(columns, diagnostics.residuals(plain, screened, mean >= BELIEVED), screened.targets)
-        smallest *= WITHIN
+        leak = WITHIN_STEP
     if drivers is not None:
+        leak = DRIVEN
         before = residual_squares(replace(columns, own=build_columns(*undriven, form).own), screened)
-    counts = counting_probs(columns, screened, mean, before, smallest=smallest, horizon=horizon)
+    counts = counting_probs(columns, screened, mean, before, leak=leak, smallest=smallest, horizon=horizon)
 
     # copies: edges between them cannot be tested, and their edges into another target are one group
     left = None
