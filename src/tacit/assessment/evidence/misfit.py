@@ -47,7 +47,7 @@ class Leak(NamedTuple):
 
 SMALL = Leak(1.0, 0.5)
 DRIVEN = Leak(1.0, 0.8)
-NOISY = Leak(5.0, 1.3)
+NOISY = Leak(4.0, 0.8)
 WITHIN_STEP = Leak(5.0, 1.3)
 PRODUCTS = Leak(10.0, 0.5)
 
