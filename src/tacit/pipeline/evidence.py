@@ -238,7 +238,7 @@ def find_evidence(
     if rules.simultaneous and not first_look:
         both = with_background(pairs, preparation, backgrounds)
         together = simultaneous_evidence(
-            *(both if found.drivers is None else found.drivers.added_to(*both)),
+            *(both if found.drivers is None else found.drivers.added_to(*both, within=True)),
             found,
             rules.may_act_within_step,
             rules.must_act_within_step,

@@ -130,7 +130,7 @@ def test_predictions_are_those_of_the_kalman_filter(rng):
         expected[:, row] = state
         gain = doubt @ read.mT @ torch.linalg.inv(read @ doubt @ read.mT + torch.diag(variances))
         state, doubt = state + gain @ (residuals[:, row] - read @ state), doubt - gain @ read @ doubt
-    torch.testing.assert_close(model.predicted()[:, 100:], expected[:, 100:], rtol=0, atol=1e-6)
+    torch.testing.assert_close(model.predicted()[0][:, 100:], expected[:, 100:], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -213,12 +213,44 @@ def test_few_nodes_short_series_and_pairs_without_time_are_not_searched():
     assert find_drivers(pairs, flat, candidates(8), FORM) is None
 
 
+def test_drivers_beside_others_are_those_of_a_gaussian(rng):
+    """The mean given all nodes of the rows before, and the others of the same row, from the joint covariance."""
+    rows, targets, persistence = 60, 4, torch.tensor([0.5, -0.4]).double()
+    loadings, variances = loadings_of(targets, 2, rng), torch.tensor([0.5, 1.0, 2.0, 0.7]).double()
+    residuals = torch.randn(targets, rows, generator=rng, dtype=torch.float64)
+    none = torch.zeros(targets).double()
+    model = FactorModel(loadings, variances, persistence, residuals[:2], residuals, none, 0.0)
+    gaps = (torch.arange(-DELAYS, rows)[:, None] - torch.arange(-DELAYS, rows)).abs()
+    drivers = [phi**gaps / (1 - phi**2) for phi in persistence]  # covariances of stationary series, from row -4 on
+    reads = torch.zeros(2, targets, rows, rows + DELAYS).double()
+    for delay in range(DELAYS):
+        reads[:, :, torch.arange(rows), torch.arange(rows) + DELAYS - delay] = loadings[:, :, delay].mT[..., None]
+    seen = sum(read.flatten(0, 1) @ one @ read.flatten(0, 1).mT for read, one in zip(reads, drivers, strict=True))
+    seen = seen + torch.diag(variances.repeat_interleave(rows))
+    now, values = rows - 1, residuals.flatten()
+    row, target = torch.arange(targets * rows) % rows, torch.arange(targets * rows) // rows
+    for left_out in range(targets):
+        known = (row < now) | (target != left_out)
+        expected = [
+            one[now + DELAYS - delay]
+            @ read.flatten(0, 1)[known].mT
+            @ torch.linalg.solve(seen[known][:, known], values[known])
+            for read, one in zip(reads, drivers, strict=True)
+            for delay in range(DELAYS)
+        ]
+        found = model.beside_others()[left_out, :, now]
+        torch.testing.assert_close(found, torch.stack(expected), rtol=0, atol=1e-6)
+
+
 def test_some_pairs_have_the_columns_of_their_rows():
     pairs = pairs_of(series_of(1, rows=300))
     columns = torch.randn(len(pairs), 8, 4, generator=torch.Generator().manual_seed(0)).double()
-    drivers = Drivers(columns, 0.9, 0.9, torch.ones(8, dtype=torch.bool), pairs.times, None)
+    drivers = Drivers(columns[..., :3], columns, 0.9, 0.9, torch.ones(8, dtype=torch.bool), pairs.times, None)
     all_of_them, layout = drivers.added_to(pairs, LAYOUT)
+    assert layout.known == LAYOUT.known + 3
+    within, layout = drivers.added_to(pairs, LAYOUT, within=True)
     assert layout.known == LAYOUT.known + 4
+    torch.testing.assert_close(within.inputs[..., -4:-1], all_of_them.inputs[..., -3:])
     some = torch.tensor([250, 3, 17])
     few, _ = drivers.added_to(pairs[some], LAYOUT)
     assert torch.equal(few.inputs, all_of_them.inputs[some])

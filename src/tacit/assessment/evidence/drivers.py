@@ -74,6 +74,7 @@ class Drivers:
     """Shared drivers of the targets of some pairs.
 
     ``columns``  what the past of all nodes predicts of each driver after each delay from 1 on
+    ``present``  what the other nodes at the same time say of it too, after each delay
     ``prob``     the probability that there are drivers, or effects within a step
     ``weight``   the probability of the model with drivers; 1 - ``weight`` is that of effects within a step, or none
     ``reached``  the targets that a driver reaches
@@ -81,24 +82,25 @@ class Drivers:
     """
 
     columns: Float[Tensor, "row target column"]
+    present: Float[Tensor, "row target state"]
     prob: float
     weight: float
     reached: Bool[Tensor, " target"]
     times: Float[Tensor, " row"] | None = None
     series: Int[Tensor, " row"] | None = None
 
-    def added_to(self, pairs: Pairs, layout: SeriesLayout) -> tuple[Pairs, SeriesLayout]:
-        """Return pairs of the same data with the columns, and their layout.
+    def added_to(self, pairs: Pairs, layout: SeriesLayout, *, within: bool = False) -> tuple[Pairs, SeriesLayout]:
+        """Return pairs of the same data with the columns, and their layout; ``within`` adds those of ``present``.
 
         The columns are 0, their mean, in rows that the drivers were not found in: a shorter window has more rows.
         """
-        columns = self.columns
+        columns = self.present if within else self.columns
         if len(pairs) != len(columns):
             place = {key: row for row, key in enumerate(_keys(self.series, self.times))}
             keys = _keys(pairs.series, pairs.times)
             columns = torch.cat([columns, torch.zeros_like(columns[:1])])[[place.get(key, -1) for key in keys]]
         inputs = torch.cat([pairs.inputs, columns.to(pairs.inputs)], 2)
-        return replace(pairs, inputs=inputs), replace(layout, known=layout.known + self.columns.shape[2])
+        return replace(pairs, inputs=inputs), replace(layout, known=layout.known + columns.shape[2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +123,8 @@ class FactorModel:
     score: float
     paid: float = 0.0
 
-    def predicted(self) -> Float[Tensor, "state row"]:
-        r"""Return $E[f_{k,t-d} \mid \text{all nodes before } t]$ by the Kalman filter in its steady state."""
+    def predicted(self) -> tuple[Float[Tensor, "state row"], Float[Tensor, "state state"]]:
+        r"""Return $E[f_{k,t-d} \mid \text{all nodes before } t]$ and its covariance, by the steady Kalman filter."""
         targets, count, delays = self.loadings.shape
         states = count * delays
         move, noise = torch.zeros(2, states, states, dtype=DOUBLE)
@@ -145,7 +147,21 @@ class FactorModel:
         while step < state.shape[1] and float(carry.abs().max()) > 1e-10:  # sums over the past, in doubling steps
             state[:, step:] += carry @ state[:, :-step].clone()
             carry, step = carry @ carry, 2 * step
-        return torch.nn.functional.pad(move @ state[:, :-1], (1, 0))
+        return torch.nn.functional.pad(move @ state[:, :-1], (1, 0)), before
+
+    def beside_others(self) -> Float[Tensor, "target state row"]:
+        r"""Return $E[f_{k,t-d} \mid \text{all nodes before } t, \text{all nodes but the target at } t]$.
+
+        Given this, no other node at the same time says anything about a target that only the drivers join to it.
+        """
+        predicted, errors = self.predicted()
+        precision, read = torch.linalg.inv(errors), self.loadings.flatten(1)
+        weighted = read / self.variances[:, None]
+        joined = (precision @ predicted + weighted.mT @ self.residuals)[None] - (
+            weighted[:, :, None] * self.residuals[:, None]
+        )  # (target, state, row), without the target itself
+        others = precision + weighted.mT @ read - weighted[:, :, None] * read[:, None]
+        return torch.linalg.solve(others, joined)
 
 
 def find_drivers(
@@ -216,7 +232,8 @@ class DriverSearch:
         gained = (self._forecasts(best, parents) - self._forecasts_without(found)) / least
         prob = float(torch.tensor(odds).sigmoid())
         weight = min(prob, MOST_WEIGHT, float(torch.tensor((gained - FORECAST) / UNSURE).sigmoid()))
-        return Drivers(self._columns_of(best), prob, weight, reached)
+        present = (best.beside_others() / self._units).permute(2, 0, 1)
+        return Drivers(self._columns_of(best), present, prob, weight, reached)
 
     def _forecasts(self, model: FactorModel, parents: Parents) -> float:
         """Return $F$ with drivers; a target reads the prediction of all of them after all delays, or nothing."""
@@ -347,9 +364,12 @@ class DriverSearch:
 
         What is predicted of a driver now is a multiple of that of a step before, so it is no column of its own.
         """
-        predicted = torch.unflatten(model.predicted(), 0, (-1, DELAYS))[:, 1:].flatten(0, 1)
-        columns: Tensor = (predicted / self.root[:, None].clamp_min(0.01)).permute(2, 0, 1)
-        return columns
+        predicted = torch.unflatten(model.predicted()[0], 0, (-1, DELAYS))[:, 1:].flatten(0, 1)
+        return (predicted / self._units).permute(2, 0, 1)
+
+    @property
+    def _units(self) -> Float[Tensor, "target 1 row"]:
+        return self.root[:, None].clamp_min(0.01)
 
     def _regressions(self, parents: Parents) -> tuple[Tensor, Rows, Float[Tensor, " target"]]:
         """Return an orthonormal basis of each target, its weighted values, and its residual variance.

@@ -75,7 +75,9 @@ def choose_form(
     background: int | None = None,
 ) -> ColumnForm:
     """Return the form with the largest criterion."""
-    return max(form_scores(pairs, layout, candidates, horizon, row_weights, background=background), key=lambda one: one[1])[0]
+    return max(
+        form_scores(pairs, layout, candidates, horizon, row_weights, background=background), key=lambda one: one[1]
+    )[0]
 
 
 def form_scores(

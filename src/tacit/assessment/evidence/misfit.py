@@ -10,8 +10,8 @@ $$\Delta_j > \delta E_j, \qquad
 P(\text{counts}) = \Phi\bigg(\frac{\log \Delta_j - \log(\delta E_j)}{\sqrt{s^2 + 4 R / (n \Delta_j)}}\bigg),$$
 
 with $n$ rows. What a wrong form leaves over is not known, so its share is log-normal with median $\delta$ and standard
-deviation $s$ of the logarithm; $4 R / (n \Delta_j)$ is the variance of $\log \Delta_j$. ``exists`` is multiplied by this
-probability, or by ``LEAST`` if that is larger. A single parent without drivers has $E_j = 0$ and always counts.
+deviation $s$ of the logarithm; $4 R / (n \Delta_j)$ is the variance of $\log \Delta_j$. ``exists`` is multiplied by
+this probability, or by ``LEAST`` if that is larger. A single parent without drivers has $E_j = 0$ and always counts.
 
 Where a finding says that the regressions are wrong, they leave more over: a :class:`Leak` has $\delta$ in multiples of
 the smallest effect, and $s$. Noisy values hide a part of a parent, which its own parents then explain. Effects within a
