@@ -2,6 +2,7 @@
 
 from tacit.local.batch import GatedBatch
 from tacit.local.covariance import edge_covariances, logit_errors, safe_inverse
+from tacit.local.dependence import CLEAR, Dependence, is_clear
 from tacit.local.fits import fit_gated, fit_gates
 from tacit.local.gated_fit import GatedFit
 from tacit.local.gated_regression import (
@@ -15,8 +16,10 @@ from tacit.local.gated_regression import (
 from tacit.local.newton import maximise
 
 __all__ = [
+    "CLEAR",
     "MOST_LOGIT",
     "NOISE_DEVIATION",
+    "Dependence",
     "GatedBatch",
     "GatedFit",
     "GatedRegression",
@@ -24,6 +27,7 @@ __all__ = [
     "fill_noise",
     "fit_gated",
     "fit_gates",
+    "is_clear",
     "logit_errors",
     "maximise",
     "noise_vector",

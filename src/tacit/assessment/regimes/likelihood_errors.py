@@ -16,9 +16,7 @@ from torch import Tensor
 
 from tacit.assessment.regimes.block_likelihood import BlockFit, BlockLikelihood
 from tacit.assessment.regimes.fitted import Estimate
-from tacit.assessment.regimes.two_edges import profile_intervals
-from tacit.assessment.uncertainty import long_run_covariance
-from tacit.local import safe_inverse
+from tacit.local import Dependence, safe_inverse
 
 QUANTILE = 1.96
 
@@ -34,14 +32,14 @@ class BlockEstimates(NamedTuple):
 
 
 def block_estimates(
-    likelihood: BlockLikelihood, numbers: Float[Tensor, " number"], fit: BlockFit, block: int
+    likelihood: BlockLikelihood, numbers: Float[Tensor, " number"], fit: BlockFit, dependence: Dependence
 ) -> BlockEstimates:
-    """Return the numbers of a block with standard errors; ``block`` is the number of pairs that may be correlated."""
+    """Return the numbers of a block with standard errors."""
     count, gates = fit.logits.shape
     scores = likelihood.natural_scores(numbers)
     information = scores.mT @ scores + likelihood.precision
     inverse = safe_inverse(information)
-    spread = inverse @ long_run_covariance(scores, scores, block) @ inverse * len(scores)
+    spread = inverse @ dependence.covariances(scores) @ inverse
     first, probs, weights = likelihood.num_own, torch.sigmoid(fit.logits), fit.weights
 
     def variances(slopes: Slopes) -> Float[Tensor, " function"]:
@@ -54,27 +52,10 @@ def block_estimates(
     for gate in range(gates):
         slopes[gate, gate : count * gates : gates] = weights
         slopes[gate, count * gates :] = probs[:-1, gate] - probs[-1, gate]
-    of_marginals = variances(slopes)
-    marginals = _estimate(weights @ probs, of_marginals.sqrt())
-    if (count, gates) == (2, 2):
-        alone = safe_inverse(information[first:, first:])  # with weights and noise known, as in the profile
-        ratio = float((of_marginals / ((slopes @ alone) * slopes).sum(1).clamp_min(1e-12)).max())
-        return BlockEstimates(*_profiled(likelihood, numbers, probs, weights, max(1.0, ratio)), marginals)
+    marginals = _estimate(weights @ probs, variances(slopes).sqrt())
     of_probs = variances(every[: count * gates]).sqrt().view(count, gates)
     of_weights = variances(torch.cat([every[count * gates :], last])).sqrt()
     return BlockEstimates(_estimate(probs, of_probs), _estimate(weights, of_weights), marginals)
-
-
-def _profiled(
-    likelihood: BlockLikelihood, numbers: Tensor, probs: Tensor, weights: Tensor, inflation: float
-) -> tuple[Estimate, Estimate]:
-    """Return profile intervals; the standard error is that of a normal distribution with the same interval."""
-    given = likelihood.joint_states(numbers)
-    low, high = profile_intervals(given, probs, float(weights[0]), inflation)
-    errors = (high - low) / (2 * QUANTILE)
-    of_probs = (values[:-1].view(2, 2) for values in (errors, low, high))
-    both = torch.stack([low[-1], 1 - high[-1]]), torch.stack([high[-1], 1 - low[-1]])
-    return Estimate(probs, *of_probs), Estimate(weights, errors[-1].expand(2), *both)
 
 
 def _estimate(values: Tensor, errors: Tensor) -> Estimate:

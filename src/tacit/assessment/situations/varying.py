@@ -37,9 +37,10 @@ class VaryingEdges:
     r"""The result of the tests of edges that may depend on the situation.
 
     ``model``        the fit in which the edges of ``varies`` depend on it; None if there are none
-    ``tested``       the edges that exist and act at times; others are not tested
+    ``tested``       the edges that exist and act at times, by the likelihood; others are not tested
     ``p_values``     p-values of the tests, NaN elsewhere
-    ``covariances``  covariances of $(a, b)$ of the edges of ``varies``, in the order of ``varies.nonzero()``
+    ``covariances``  covariances of $(a, b)$ of the edges of ``varies``, in the order of ``varies.nonzero()``;
+                     NaN after training
     ``notes``        sentences on the limits of the result
     """
 

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
-from tacit.assessment.uncertainty.dependence import Dependence
 from tacit.assessment.uncertainty.gate_tests import LEVEL, QUANTILE, NodeGates, judge_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.data import Pairs
 from tacit.errors import require
+from tacit.local import Dependence
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood
 
