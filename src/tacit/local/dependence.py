@@ -8,6 +8,7 @@ rows, so a covariance is never negative. Windows are within a series. With enoug
 independent units: the centred sums of the series are squared instead.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -18,7 +19,9 @@ from torch.nn.functional import pad
 from tacit.data import FEWEST_SERIES, SeriesOfPair
 
 Terms = Float[Tensor, "row term"]
-CLEAR = 2.0  # standard errors from which a difference is clear
+LEVEL = 0.95  # of intervals
+NEIGHBOURS = 1.3  # times the root of the number of rows
+QUANTILE = 1.959964  # two-sided normal quantile of that level
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,7 @@ class Dependence:
     """The dependence between rows: ``block`` neighbours, or all rows of a series if there are enough series.
 
     ``place``  the place of each row in time, if rows between them are left out
+    ``whole``  whether whole series may be the units; not if parameters differ between series
 
     >>> terms = torch.tensor([[1.0], [2.0], [-1.0], [0.0]])
     >>> Dependence(1).covariance(terms, terms), Dependence(2).covariance(terms, terms)  # 1 + 4 + 1; + 2 - 2
@@ -35,16 +39,33 @@ class Dependence:
     block: int = 1
     series: SeriesOfPair | None = None
     place: Int[Tensor, " row"] | None = None
+    whole: bool = True
+
+    @classmethod
+    def of_rows(cls, num_rows: int, block: int, series: SeriesOfPair | None, *, whole: bool = True) -> "Dependence":
+        r"""Return the dependence for tests and intervals: at least $1.3 \sqrt{n}$ neighbours, unless ``block`` is 1.
+
+        Blocks of resamples are shorter, $n^{1/3}$. A variance from so few neighbours is too small where dependence
+        lasts; with more neighbours and quantiles of t a test keeps its level (Lazarus, Lewis, Stock and Watson 2018).
+        """
+        longer = math.ceil(NEIGHBOURS * num_rows**0.5)
+        return cls(max(block, longer) if block > 1 else 1, None if series is None else series.cpu(), whole=whole)
 
     @property
     def by_series(self) -> bool:
         """True if whole series are the independent units."""
-        return self.series is not None and len(torch.unique(self.series)) >= FEWEST_SERIES
+        return self.whole and self.series is not None and len(torch.unique(self.series)) >= FEWEST_SERIES
 
     def degrees(self, num_rows: int) -> float:
         """Return the degrees of freedom of a variance: the number of independent units minus one."""
         units = len(torch.unique(self.series)) if self.by_series and self.series is not None else num_rows / self.block
         return max(1.0, units - 1)
+
+    def quantile(self, num_rows: int) -> float:
+        """Return the quantile of t for two-sided intervals of 95%."""
+        from scipy import stats
+
+        return float(stats.t.isf((1 - LEVEL) / 2, self.degrees(num_rows)))
 
     def among(self, kept: Bool[Tensor, " every"]) -> "Dependence":
         """Return the dependence of some rows; the others count as neighbours all the same."""
@@ -81,12 +102,3 @@ class Dependence:
         first = self.units(one)
         found = first.mT @ (first if other is None else self.units(other))
         return (found + found.mT) / 2
-
-
-def is_clear(difference: float, std_error: float) -> bool:
-    """Return whether a number is clearly above 0, by more than two standard errors: the rule of all comparisons.
-
-    >>> is_clear(0.3, 0.1), is_clear(0.1, 0.1), is_clear(-0.3, 0.1)
-    (True, False, False)
-    """
-    return difference > CLEAR * std_error

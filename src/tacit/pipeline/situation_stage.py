@@ -30,7 +30,6 @@ from tacit.training import FitSettings, LatentGraphModel, Listener, has_likeliho
 
 NEVER, ALWAYS = 1e-6, 1 - 1e-6  # an interval that reaches these values contains 0 or 1
 RARELY, MOSTLY = 0.02, 0.98  # without intervals
-QUANTILE = 1.959964  # of a normal number: intervals of 95%
 CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds of ``situations`` in a record
 
 
@@ -131,7 +130,7 @@ def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: Edge
     model, train = fit.model, fit.split.train
     tested = tested.to(model.graph.raw.device)
     if has_likelihood(model):
-        return situations.vary_by_likelihood(model, variables, train, tested, fit.fdr)
+        return situations.vary_by_likelihood(model, variables, train, tested, fit.fdr, fit.block)
     return situations.vary_by_training(
         model,
         variables,
@@ -216,7 +215,7 @@ def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor | No
     covariances = found.covariances[each[varies]].double()
     error = torch.einsum("en,enm,em->e", slope, covariances, slope).clamp_min(0).sqrt().cpu()
     mean = probs.detach().double().cpu()
-    away = QUANTILE * error / (mean * (1 - mean)).clamp_min(1e-12)
+    away = found.quantile * error / (mean * (1 - mean)).clamp_min(1e-12)
     ends = {name: torch.sigmoid(torch.logit(mean) + side * away) for name, side in (("low", -1), ("high", 1))}
     columns: dict[str, Tensor | None] = {}
     for name, old, values in (
