@@ -44,7 +44,8 @@ def by_differences(data, fit, dependence, step=2e-5):
         ],
         dtype=torch.float64,
     )
-    return inverse, inverse @ spread @ inverse
+    units = len(scores) / dependence.block
+    return inverse, inverse @ spread @ inverse * (1.0 if whole else units / (units - 1))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_rows_that_occur_four_times_count_once(rng):
     (own,) = once.gates[1].tolist()
     free = once.curvature.diagonal() > 1  # the prior counts once in both
     ratio = (again.covariance / once.covariance).diagonal()[free]
-    assert torch.allclose(ratio, torch.full_like(ratio, 150 / 149), rtol=0.05)
+    assert torch.allclose(ratio, torch.ones_like(ratio), rtol=0.05)
     assert again.ratio(again.gates[1]) == pytest.approx(
         float(4 * once.covariance[own, own] / once.inverse[own, own]), rel=0.05
     )
@@ -93,8 +94,8 @@ def test_a_likelihood_ratio_is_compared_with_f():
     places, series = torch.tensor([1, 2]), torch.arange(60) // 5
     bend = scores.mT @ scores
     plain = Inference(bend, scores)
-    assert plain.ratio(places) == pytest.approx(1.0, abs=1e-9)
-    assert plain.p_value(5.0, places) == pytest.approx(stats.f.sf(5.0 * 57 / 60 / 2, 2, 57))
+    assert plain.ratio(places) == pytest.approx(60 / 59)
+    assert plain.p_value(5.0, places) == pytest.approx(stats.f.sf(5.0 * 57 / 60 / 2 * 59 / 60, 2, 57))
     panel = Inference(bend, scores, Dependence(1, series))
     model, robust = (one[1:, 1:] for one in (panel.inverse, panel.covariance))
     ratio = max(1.0, float(torch.trace(torch.linalg.inv(model) @ robust)) / 2)

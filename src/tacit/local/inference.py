@@ -79,9 +79,12 @@ class Inference:
 
     @cached_property
     def covariance(self) -> Matrix:
-        """The robust covariance $C$ of the parameters."""
-        units = self.dependence.units(self.scores @ self.inverse)
-        return units.mT @ units
+        """The robust covariance $C$ of the parameters.
+
+        The scores of a fit sum to about 0, which makes their variance too small by one of the independent units.
+        """
+        units, degrees = self.dependence.units(self.scores @ self.inverse), self.dependence.degrees(len(self.scores))
+        return units.mT @ units * (1.0 if self.dependence.by_series else 1 + 1 / degrees)
 
     @property
     def quantile(self) -> float:

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -232,6 +233,20 @@ def test_regimes_that_last_have_larger_errors():
     assert torch.equal(alone.weights.value, correlated.weights.value)
     assert (correlated.weights.std_error > 1.5 * alone.weights.std_error).all()
     assert (correlated.marginals.std_error[3:, :3] > 1.2 * alone.marginals.std_error[3:, :3]).all()
+
+
+def test_errors_of_a_panel_are_those_of_its_series():
+    """Four copies of each row as a series have the errors of single rows, and the wider intervals of their number."""
+    model, pairs = three_drivers(400)
+    rows = torch.arange(400).repeat_interleave(4)
+    four = replace(pairs[rows], series=rows)
+    once, of_series, alone = (
+        regimes_by_likelihood(model, data, pairs, num_regimes=2) for data in (pairs, four, replace(four, series=None))
+    )
+    for name in ("regime_probs", "marginals"):
+        errors = [getattr(found, name).std_error[..., 3:, :3] for found in (once, of_series, alone)]
+        assert torch.allclose(errors[1], errors[0], rtol=0.25), name
+        assert torch.allclose(errors[2], errors[0] / 2, rtol=0.25), name
 
 
 def _with_regimes(pairs, regime, rng):
