@@ -91,7 +91,8 @@ class Dependence:
         total = pad(rows, (0, 0, self.block, 0)).cumsum(0)  # sums of all rows before a window ends
         total = torch.cat([total, total[-1:].expand(self.block - 1, -1)])
         windows: Tensor = total[self.block :] - pad(total, (0, 0, self.block, 0))[self.block : -self.block]
-        return windows / self.block**0.5
+        scaled: Tensor = windows / self.block**0.5
+        return scaled
 
     def covariance(self, one: Terms, other: Terms) -> Float[Tensor, " term"]:
         """Return the covariance of the sums of two kinds of terms, term by term."""
