@@ -1,4 +1,4 @@
-r"""Do intervals of how often edges act contain the truth where rows depend on each other? Known edges, four kinds of noise.
+r"""Do intervals of how often edges act contain the truth where rows depend on each other? Known edges, four noises.
 
 Four nodes drive four others, each of which reads three of them; the twelve gates have probabilities from .2 to .8.
 
