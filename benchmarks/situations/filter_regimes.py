@@ -6,13 +6,11 @@ of .35.
 ``rows``      each of the four nodes has two regimes of its own, of weights .6 and .4, drawn anew in each row
 ``all``       the graph has two regimes that last for 20 rows on average
 ``pairs``     as ``rows``, but each node reads two drivers: regimes of two edges are not identifiable
-``together``  as ``pairs``, but both edges are always there or both are not, which is identifiable
 ``none``      all edges act with .6, independently; the number of regimes is chosen
 
-    python -m benchmarks.situations.filter_regimes [--kind rows all] [--sets 50] [--rows 3000] [--trained]
+    python -m benchmarks.situations.filter_regimes [--kind rows all] [--sets 50] [--rows 3000]
 
-With ``--trained`` regimes are trained by gradients instead, with errors from replicas. Writes
-``benchmarks/results/situations/filter_regimes.json``.
+Writes ``benchmarks/results/situations/filter_regimes.json``.
 """
 
 import argparse
@@ -22,14 +20,14 @@ import torch
 from benchmarks.situations.records import RESULTS, Figures, write
 from joblib import Parallel, delayed
 
-from tacit.assessment.regimes import RegimeFit, fit_regimes, match_regimes, regime_posterior, regimes_by_likelihood
+from tacit.assessment.regimes import RegimeFit, regime_posterior, regimes_by_likelihood
 from tacit.assessment.uncertainty import estimate_acting
 from tacit.data import Pairs
-from tacit.graph import BernoulliGraph
+from tacit.graph import BernoulliGraph, MixtureGraph
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter
-from tacit.training import FitSettings, LatentGraphModel
+from tacit.training import LatentGraphModel
 
 NODES, DRIVERS, ROWS = 8, 4, 3000
 WEIGHT, NOISE, STAY = 0.9, 0.35, 0.95
@@ -37,7 +35,7 @@ WEIGHTS = (0.6, 0.4)
 CORRELATED = 60  # neighbouring pairs, where regimes last
 FIRST_SEED = 6000  # seeds below it served to choose starts and sizes
 RECORD = RESULTS / "filter_regimes.json"
-KINDS = ("rows", "all", "pairs", "together", "none")
+KINDS = ("rows", "all", "pairs", "none")
 
 
 def truth(kind: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -45,7 +43,6 @@ def truth(kind: str) -> tuple[torch.Tensor, torch.Tensor]:
     present, probs = torch.zeros(NODES, NODES, dtype=torch.bool), torch.zeros(2, NODES, NODES)
     levels = {
         "pairs": torch.tensor([[0.9, 0.8], [0.15, 0.3]]),
-        "together": torch.tensor([[1.0, 1.0], [0.0, 0.0]]),
         "none": torch.full((2, 3), 0.6),
     }.get(kind, torch.tensor([[0.9, 0.8, 0.95], [0.15, 0.3, 0.1]]))
     for place, node in enumerate(range(DRIVERS, NODES)):
@@ -86,27 +83,24 @@ def constant_fit(kind: str, train: Pairs) -> LatentGraphModel:
     return model
 
 
-def fitted(kind: str, train: Pairs, validation: Pairs, seed: int, *, trained: bool) -> RegimeFit:
+def fitted(kind: str, train: Pairs, validation: Pairs, seed: int) -> RegimeFit:
     """Return the regimes: two, or as many as are chosen where there are none."""
     blocks, count = "all" if kind == "all" else "rows", "auto" if kind == "none" else 2
     model, block = constant_fit(kind, train), CORRELATED if kind == "all" else 1
-    if trained:
-        settings = FitSettings(epochs=20, batch_size=64)
-        return fit_regimes(model, train, validation, settings, num_regimes=count, blocks=blocks, seed=seed, block=block)
     return regimes_by_likelihood(model, train, validation, num_regimes=count, blocks=blocks, seed=seed, block=block)
 
 
-def one(kind: str, seed: int, rows: int, trained: bool) -> Figures:
+def one(kind: str, seed: int, rows: int) -> Figures:
     """Return the figures of one data set; regimes are compared after matching them with the true ones."""
     pairs, regime = simulate(kind, rows + 500, seed)
     train, validation = pairs[:rows], pairs[rows:]
     began = time.perf_counter()
-    found = fitted(kind, train, validation, seed, trained=trained)
+    found = fitted(kind, train, validation, seed)
     figures: Figures = {"seed": seed, "regimes": found.num_regimes, "seconds": time.perf_counter() - began}
     if found.num_regimes == 1:
         return figures
     (probs, present), graph = truth(kind), found.graph
-    order = match_regimes(graph, probs, graph.regime_probs.detach())  # (block, regime)
+    order = matched(graph, probs)
     of_row = order[graph.block_of_row].mT[..., None].expand_as(probs)
     regimes = [numbers.gather(0, of_row)[:, present] for numbers in found.regime_probs]
     blocks = [0] if kind == "all" else list(range(DRIVERS, NODES))
@@ -123,6 +117,13 @@ def one(kind: str, seed: int, rows: int, trained: bool) -> Figures:
         **_held("marginal_", [numbers[present] for numbers in found.marginals], marginal),
         "accuracy": float(right.float().mean()),
     }
+
+
+def matched(graph: MixtureGraph, probs: torch.Tensor) -> torch.Tensor:
+    """Return the regime of the fit that is nearest to each true one, (block, regime)."""
+    both = [(graph.regime_probs.detach() - each).abs().sum((0, 2)) for each in (probs, probs.flip(0))]  # (row)
+    apart = torch.zeros(2, graph.num_blocks).index_add(1, graph.block_of_row, torch.stack(both))
+    return torch.where(apart.argmin(0)[:, None] == 0, torch.tensor([0, 1]), torch.tensor([1, 0]))
 
 
 def _held(name: str, estimate: list[torch.Tensor], true: torch.Tensor) -> Figures:
@@ -153,14 +154,13 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=FIRST_SEED)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--trained", action="store_true")
     options = parser.parse_args()
     for kind in options.kind:
         seeds = range(options.first, options.first + options.sets)
-        jobs = (delayed(one)(kind, seed, options.rows, options.trained) for seed in seeds)
+        jobs = (delayed(one)(kind, seed, options.rows) for seed in seeds)
         rows = Parallel(n_jobs=options.jobs)(jobs)
         found = {"rows_of_data": options.rows, **summary(rows), "rows": rows}
-        name = f"{kind}, {'trained' if options.trained else 'likelihood'}"
+        name = f"{kind}, likelihood"
         print(name, {key: value for key, value in found.items() if key != "rows"}, flush=True)
         write(RECORD, name, found)
 

@@ -33,6 +33,7 @@ from tacit.graph import (
     Periodic,
     Smooth,
 )
+from tacit.local import fit_gated, fit_gates
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise, PoissonCounts
 from tacit.predictors import GraphFilter
@@ -122,10 +123,9 @@ def constant_fit(kind, noise, train):
         return model, present & (found.edge_probs < 1)
     gated = edges(kind)[0] | edges(kind)[1]  # which edges act at times is taken as known: finding them takes longer
     data = NodeRegressions.of(model, train)
-    fits = []
-    for node in range(NODES):
-        regression = data.node(node)
-        fits.append(regression.fit_gates(gated[node, data.sources(node)], regression.fit()))
+    nodes = [data.node(node) for node in range(NODES)]
+    masks = [gated[node, data.sources(node)] for node in range(NODES)]
+    fits = fit_gates(nodes, masks, fit_gated(nodes, [one.start() for one in nodes]))
     probs = data.matrix([fit.edge_probs for fit in fits], model.graph.edge_probs)
     every = torch.ones(NODES, dtype=torch.bool)
     model.load_state_dict(fitted_by_likelihood(model, data, fits, probs, every), strict=False)

@@ -7,51 +7,11 @@ from benchmarks.situations.records import RESULTS, Figures, read
 from benchmarks.situations.step import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "situations.md"
-PSI = ("known", "learned")
 HEAD = """# Edges that depend on the situation, and regimes
 
 This page shows measurements of `depends_on` and `regimes` ([how to use them](../how-to/situations.md)), on systems
 whose edges are known and on the air quality of Beijing. `python -m benchmarks.situations.page` draws it from the
 records in `benchmarks/results/situations/`. The generators are in `benchmarks/situations/`.
-"""
-VARYING = """
-## The paper's system with edges that vary
-
-12 nodes, 28,000 training pairs, the paper's predictor with two hops and no noise. 20 of 50 edges vary: with the hour (a
-sine from .1 to .9), with a category of three levels (.9, .5, .1), or with the first input of the source (.9 above a
-threshold, .2 below). The steps are a fit with constant probabilities, training, a Wald test for each edge, and a refit
-(`vary_by_training`), with the energy score at node scope, 16 graphs per pair, 10 epochs, on an H200. Psi are the
-weights of the predictor.
-
-- *error*: mean absolute error of the probability of the edges that vary, over the situations of the test pairs, mean ±
-  deviation over data sets; *constant graph*: the same for a graph that does not depend on the situation.
-- *found*: share of the varying edges that are called varying. *false*: share of the called edges that are constant.
-- *coverage*: 95% intervals that contain the truth, over the places of the grid.
-
-A step function is smoothed by the splines of `input`.
-"""
-NULL_TEXT = """
-The same system without any dependence, tested for a dependence on the hour. *error*: `edge_prob_mae` of the fit,
-relative to that of a constant fit.
-"""
-ROWS_TEXT = """
-## Edges into a node that act together
-
-In the same system, a node depends on all its neighbours, with probability .75, or on none. The table compares a mixture
-of two regimes per row with independent edges, both trained by the energy score at node scope. *marginals*: mean
-absolute error of the marginal probabilities over the true edges. *rejected*: data sets in which the fit test (level 5%,
-2,000 test pairs) rejects the model. The true model is rejected in about 5% of data sets, by chance.
-"""
-REGIMES_TEXT = """
-## Regimes of the whole graph
-
-Two regimes that last for a hundred observations on average, of weights .6 and .4: edges of the first community act with
-.9 and those of the second with .3, or the other way round. The number of regimes is chosen by validation. *accuracy*:
-share of the test pairs whose more likely regime, given x and y, is the right one; *true model*: the same with the true
-graph and predictor.
-
-The fit test assumes that pairs are independent. Because these regimes last, it rejects even the true model in all data
-sets: the test part has a few regimes only, in other shares than expected.
 """
 LIKELIHOOD_TEXT = """
 ## Linear filters, by the exact likelihood
@@ -68,12 +28,11 @@ FILTER_REGIMES_TEXT = """
 What `tacit fit --regimes` does by default (`regimes_by_likelihood`). Four nodes read three of four drivers, with
 weights of .9 and noise of standard deviation .35, in 3,000 rows. *rows*: each node has two regimes, of weights .6 and
 .4, in which its edges act with .9, .8, .95 and with .15, .3, .1. *all*: the graph has two regimes that last for 20 rows
-on average. *pairs*: nodes have two edges, so the regimes are not identifiable. *together*: two edges that are always
-there together, which is identifiable. *none*: independent edges; the number of regimes is chosen.
+on average. *pairs*: nodes have two edges, so the regimes are not identifiable. *none*: independent edges; the number of
+regimes is chosen.
 
 *error*: mean absolute error of the probability in each regime. *coverage*: 95% intervals that contain the truth.
 *width*: mean width of these intervals. *accuracy*: validation pairs whose more likely regime is the right one.
-*trained*: by gradients with errors from replicas, as with predictors that have no likelihood.
 """
 STEP_TEXT = """
 ## Cost of a training step
@@ -95,18 +54,9 @@ called varying. Judge by the forecasts.
 
 def page() -> str:
     """Return the page."""
-    varying, regimes = read(RESULTS / "varying.json"), read(RESULTS / "regimes.json")
     return "\n".join(
         [
-            HEAD + VARYING,
-            *_varying(varying),
-            NULL_TEXT,
-            *_null(varying),
-            ROWS_TEXT,
-            *_rows(regimes),
-            REGIMES_TEXT,
-            *_regimes(regimes),
-            LIKELIHOOD_TEXT,
+            HEAD + LIKELIHOOD_TEXT,
             *_likelihood(read(RESULTS / "likelihood.json")),  # type: ignore[arg-type]
             FILTER_REGIMES_TEXT,
             *_filter_regimes(read(RESULTS / "filter_regimes.json")),
@@ -117,75 +67,6 @@ def page() -> str:
             "",
         ]
     )
-
-
-def _varying(records: dict[str, Figures]) -> list[str]:
-    lines = _head("varies with", "psi", "sets", "error", "constant graph", "found", "false", "coverage")
-    for kind in ("category", "hour", "input"):
-        for psi in PSI:
-            found = records.get(f"{kind}, psi {psi}")
-            if found is None:
-                continue
-            called = sum(row["found"] + row["false"] for row in found["rows"])
-            false = sum(row["false"] for row in found["rows"]) / max(1, called)
-            lines.append(
-                _row(
-                    kind,
-                    psi,
-                    found["sets"],
-                    _pm(found, "mae"),
-                    f"{found['constant_graph_mae']:.3f}",
-                    f"{found['found_share']:.1%}",
-                    f"{false:.1%}",
-                    _pm(found, "coverage", 3) if "coverage" in found else "-",
-                )
-            )
-    return lines
-
-
-def _null(records: dict[str, Figures]) -> list[str]:
-    lines = _head("psi", "sets", "sets with an edge called varying", "error")
-    for psi in PSI:
-        found = records.get(f"constant, psi {psi}")
-        if found is not None:
-            share = found["with_false"] / found["sets"]
-            lines.append(_row(psi, found["sets"], f"{found['with_false']} ({share:.1%})", f"{null_ratio(found):.3f}"))
-    return lines
-
-
-def null_ratio(found: Figures) -> float:
-    """Return the error of the fit over that of a constant one."""
-    return float(found["average_mae"] / found["constant_mae"])
-
-
-def _rows(records: dict[str, Figures]) -> list[str]:
-    lines = _head("psi", "sets", "model", "marginals", "rejected")
-    for psi in PSI:
-        found = records.get(f"rows, psi {psi}")
-        if found is None:
-            continue
-        for model, words in (("constant", "independent edges"), ("mixture", "two regimes"), ("true", "true model")):
-            marginals = _pm(found, f"{model}_mae_edges") if model != "true" else "-"
-            lines.append(_row(psi, found["sets"], words, marginals, f"{found[f'{model}_rejected']} of {found['sets']}"))
-    return lines
-
-
-def _regimes(records: dict[str, Figures]) -> list[str]:
-    lines = _head("psi", "sets", "two regimes chosen", "accuracy", "true model", "least ratio")
-    for psi in PSI:
-        found = records.get(f"regimes, psi {psi}")
-        if found is not None:
-            lines.append(
-                _row(
-                    psi,
-                    found["sets"],
-                    f"{found['two_regimes']} of {found['sets']}",
-                    _pm(found, "accuracy"),
-                    _pm(found, "best_accuracy"),
-                    f"{found['least_ratio']:.3f}",
-                )
-            )
-    return lines
 
 
 def _likelihood(rows: list[Figures]) -> list[str]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from benchmarks.situations.records import RESULTS, Figures, write
-from benchmarks.situations.systems import HOURS
 
 from tacit.data import Pairs
 from tacit.graph import (
@@ -43,7 +42,7 @@ from tacit.training.step import TrainingStep
 
 KINDS = ("constant", "category", "hour", "own input", "network", "regimes by row", "regimes of all")
 SIZES = {12: (128, 16), 1000: (32, 8)}  # batch, graphs per pair
-CANDIDATES, CHANNELS, RANK = 50, 4, 4
+CANDIDATES, CHANNELS, RANK, HOURS = 50, 4, 4, 24
 TARGET = 2.0
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import InputError, require
+from tacit.local import CLEAR
 from tacit.records import Run
 from tacit.report import edge_columns, is_symmetric, read_one_run
 from tacit.sklearn import LatentGraphForecaster, LatentGraphRegressor
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import pandas
 
 SCORES = ("point_mae", "point_mse", "crps", "coverage_0.8", "coverage_0.95")
-CLEAR = 2.0  # standard errors from which on a difference is counted
 
 
 @dataclass(frozen=True, eq=False)

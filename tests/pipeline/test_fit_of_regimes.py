@@ -4,6 +4,7 @@ The fit of regimes itself is replaced: a mixture with known numbers, so that wha
 """
 
 import copy
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from gated_tables import options
 from tacit.assessment.regimes import Estimate, RegimeFit, RegimeStep
 from tacit.graph import MixtureGraph
 from tacit.pipeline import Fitted, Plan, forecast_table, learn, path_table, read_table, regime_stage, settle_situations
+from tacit.pipeline.situation_words import TRAINED_REGIMES
 from tacit.records import read_run
 from tacit.training import Difference
 
@@ -35,7 +37,7 @@ def rivers(rows=900, seed=0):
     return table.assign(time=pd.date_range("2024-03-01", periods=rows, freq="h"))
 
 
-def known_regimes(fit, num_regimes, blocks, replicas):
+def known_regimes(fit, num_regimes, blocks, off=0.02):
     """A fit with the numbers above; None of one regime where so many are not asked for."""
     model = fit.model
     graph = MixtureGraph(model.graph, 2, blocks)
@@ -46,15 +48,14 @@ def known_regimes(fit, num_regimes, blocks, replicas):
     made = copy.deepcopy(model)
     made.graph = graph
     values = graph.regime_probs.detach(), graph.regime_weights.detach(), graph.edge_probs.detach()
-    off = 0.02 if replicas else torch.nan
     estimates = [Estimate(one, torch.full_like(one, off / 2), one - off, one + off) for one in values]
     if num_regimes == "auto":
         return RegimeFit(None, 1, blocks, *estimates, (RegimeStep(2, Difference(0.02, 0.01), False),))
     return RegimeFit(made, 2, blocks, *estimates)
 
 
-def fit(monkeypatch, **sections):
-    monkeypatch.setattr(regime_stage, "_fitted", known_regimes)
+def fit(monkeypatch, fitted=known_regimes, **sections):
+    monkeypatch.setattr(regime_stage, "_fitted", fitted)
     config = settle_situations(options(**sections))
     plan = Plan.make(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
     return learn(plan).conclude()
@@ -88,9 +89,12 @@ def test_a_run_with_regimes_is_written_and_read(blocks, monkeypatch, tmp_path):
     assert np.allclose(probs.sum(-1), 1, atol=2e-3)
 
 
-def test_without_replicas_errors_are_not_known(monkeypatch, tmp_path):
-    """A filter has errors of the constant graph without replicas; those of a mixture are left empty."""
-    fitted = fit(monkeypatch, graph={"regimes": 2}, assessment={"enabled": True, "bootstrap_replicas": 0})
+def test_trained_regimes_have_no_errors(monkeypatch, tmp_path):
+    """The constant graph of a filter has errors; those of a trained mixture are left empty, and a sentence says so."""
+    monkeypatch.setattr(regime_stage, "has_regime_likelihood", lambda *_: False)
+    trained = partial(known_regimes, off=torch.nan)
+    fitted = fit(monkeypatch, trained, graph={"regimes": 2}, assessment={"enabled": True, "bootstrap_replicas": 0})
+    assert TRAINED_REGIMES in fitted.record.findings
     fitted.write(tmp_path / "run")
     run = read_run(tmp_path / "run")
     rows = run.edges_by.frame(run.record.node_names)
@@ -144,7 +148,7 @@ def test_regimes_need_two_edges_in_a_block(monkeypatch):
 
 
 def test_a_filter_has_regimes_by_likelihood(monkeypatch):
-    monkeypatch.setattr(regime_stage, "fit_regimes", None)
+    monkeypatch.setattr(regime_stage, "regimes_by_training", None)
     config = settle_situations(options(graph={"regimes": 2}))
     plan = Plan.make(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
     fitted = learn(plan).conclude()

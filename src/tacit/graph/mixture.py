@@ -125,35 +125,26 @@ class MixtureGraph(GraphDistribution):
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
         """Return the graphs of given uniforms, a regime for each block and then its edges, without a gradient."""
-        return self.drawn(uniforms, self.regime_weights)
-
-    def drawn(self, uniforms: Uniforms, weights: Float[Tensor, "*any block regime"]) -> Graphs:
-        """Return the graphs of given uniforms and regime weights, which are shared by all pairs or given per pair."""
         edges, chooser = uniforms[..., :-1], uniforms[..., self.first_row, -1]  # chooser: (draw, graph, block)
-        bounds = weights.detach().cumsum(-1)[..., :-1]  # (..., block, regime - 1)
+        bounds = self.regime_weights.detach().cumsum(-1)[..., :-1]  # (block, regime - 1)
         regime = (chooser[..., None] >= bounds).sum(-1)  # (draw, graph, block)
         numbers = torch.arange(self.num_regimes, device=uniforms.device)
         chosen = (regime[..., None] == numbers).to(uniforms.dtype)[..., self.block_of_row, :]
         probs = torch.einsum("dgrk,krs->dgrs", chosen, self.regime_probs.detach())
         return (self.symmetrize(edges) < probs).to(uniforms.dtype)
 
-    def block_log_prob(
-        self, graphs: Graphs, log_weights: Float[Tensor, "*any block regime"] | None = None
-    ) -> Float[Tensor, "draw graph block"]:
-        """Return the log-probability of the edges of each block; ``log_weights`` replace the stored regime weights."""
-        log_weights = self.weight_logits.log_softmax(-1) if log_weights is None else log_weights
-        return (self._regime_log_probs(graphs) + log_weights).logsumexp(-1)
+    def block_log_prob(self, graphs: Graphs) -> Float[Tensor, "draw graph block"]:
+        """Return the log-probability of the edges of each block."""
+        return (self._regime_log_probs(graphs) + self.weight_logits.log_softmax(-1)).logsumexp(-1)
 
     def log_prob(self, graphs: Graphs) -> LogProb:
         r"""Return $\log P(A)$; an impossible edge contributes about -100."""
         return self.block_log_prob(graphs).sum(-1)
 
-    def weighted_log_prob(
-        self, weights: EdgeWeights, graphs: Graphs, log_weights: Float[Tensor, "*any block regime"] | None = None
-    ) -> Scalar:
+    def weighted_log_prob(self, weights: EdgeWeights, graphs: Graphs) -> Scalar:
         r"""Return $\mathrm{mean}_s \sum_B w_{sB} \log P(A_{s,B})$: the edges of a block have one weight."""
         per_block = weights[..., 0].expand(*weights.shape[:2], self.edge_shape[0])[..., self.first_row]
-        return times(per_block, self.block_log_prob(graphs, log_weights)).mean((0, 1)).sum()
+        return times(per_block, self.block_log_prob(graphs)).mean((0, 1)).sum()
 
     def _regime_log_probs(self, graphs: Graphs) -> Float[Tensor, "draw graph block regime"]:
         """Return the log-probability of the edges of each block in each regime."""
@@ -200,10 +191,6 @@ class MixtureGraph(GraphDistribution):
     def ordered(self) -> dict[str, Tensor]:
         """Return the parameters with the regimes of each block sorted by weight, the largest first."""
         order = self.regime_weights.detach().argsort(-1, descending=True)  # (block, regime)
-        return self.permuted(order)
-
-    def permuted(self, order: Int[Tensor, "block regime"]) -> dict[str, Tensor]:
-        """Return the parameters with the regimes of each block in another order."""
         of_row = order[self.block_of_row].mT[..., None].expand_as(self.edge_logits)  # (regime, row, slot)
         return {
             "edge_logits": self.edge_logits.detach().gather(0, of_row),

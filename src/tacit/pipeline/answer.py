@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.assessment.evaluation import CLEAR
 from tacit.assessment.evidence import joined_names
 from tacit.assessment.uncertainty import FDR, false_discoveries
 from tacit.graph import GraphDistribution
+from tacit.local import is_clear
 from tacit.pipeline.listing import Listing
 from tacit.pipeline.within_step import acting_within, gaussian_of, within_sentences
 from tacit.records import EdgeFindings
@@ -169,7 +169,7 @@ def _verdict(found: ListedGraph, none: Mapping[str, float]) -> str:
         return (
             f"A graph was found: {_edges(found.count)} {_are(found.count)} listed. {NOT_COMPARED}: too few forecasts."
         )
-    if none["gain"] > CLEAR * none["gain_std_error"]:
+    if _is_better(none):
         return f"A graph was found: it lowers {ERROR} by {_size(none)} against no graph."
     clearly = "" if none["gain"] <= 0 else "clearly "
     if found.num_within:
@@ -260,7 +260,7 @@ def _all_edges(found: ListedGraph, full: Mapping[str, float]) -> list[str]:
         return []
     if _is_better(full):
         return [f"The model forecasts better than with all edges, by {_size(full)}."]
-    if full["gain"] < -CLEAR * full["gain_std_error"]:
+    if is_clear(-full["gain"], full["gain_std_error"]):
         return [f"With all edges the model forecasts better, by {_size(full)}: weak edges may be missing."]
     sparse = "A sparse graph" if found.count else "The model"
     return [f"{sparse} does not forecast better than {'' if found.count else 'with '}all edges ({_change(full)})."]
@@ -278,7 +278,7 @@ def _constant(constant: Mapping[str, float]) -> list[str]:
 def _ridge(ridge: Mapping[str, float], *, linear: bool) -> list[str]:
     if "gain_std_error" not in ridge:
         return []
-    if ridge["gain"] < -CLEAR * ridge["gain_std_error"]:
+    if is_clear(-ridge["gain"], ridge["gain_std_error"]):
         other = "" if linear else ", or try another predictor"
         return [f"Ridge regression on all nodes forecasts better, by {_size(ridge)}: use its forecasts{other}."]
     if _is_better(ridge):
@@ -287,8 +287,8 @@ def _ridge(ridge: Mapping[str, float], *, linear: bool) -> list[str]:
 
 
 def _is_better(compared: Mapping[str, float]) -> bool:
-    """Return whether the learned graph is better than the comparison by two standard errors."""
-    return "gain_std_error" in compared and compared["gain"] > CLEAR * compared["gain_std_error"]
+    """Return whether the learned graph is clearly better than the comparison."""
+    return "gain_std_error" in compared and is_clear(compared["gain"], compared["gain_std_error"])
 
 
 def _size(compared: Mapping[str, float]) -> str:

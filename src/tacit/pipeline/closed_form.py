@@ -49,10 +49,13 @@ def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:
     return open_training and has_direct_estimate(model) and one_size
 
 
-def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assessed: bool = True) -> FitResult | None:
+def fit_closed_form(
+    model: LatentGraphModel, split: Split, seed: int, *, block: int = 1, assessed: bool = True
+) -> FitResult | None:
     """Return the fit of a copy of the model; None if regressions do not give one.
 
-    Warnings are included unless the fit is ``assessed``: the assessment then reports them.
+    ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is
+    ``assessed``: the assessment then reports them.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
@@ -64,7 +67,7 @@ def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assesse
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
-    found = estimate_acting(model, split.train, replicas=0, intervals=False)
+    found = estimate_acting(model, split.train, replicas=0, block=block, intervals=False)
     adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None

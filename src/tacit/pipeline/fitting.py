@@ -25,6 +25,7 @@ from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
+from tacit.pipeline.resampling import block_length
 from tacit.pipeline.shown_forecasts import shown_forecasts
 from tacit.pipeline.simultaneous import held_sentences, without_held
 from tacit.pipeline.situation_answer import asks_situations
@@ -201,7 +202,8 @@ def _train(
         moments = plan.model.observation.by_moments
         listener.stage("fit: regressions of mean and variance" if moments else "fit: likelihood of each node")
         model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
-        settled = fit_closed_form(model, split, plan.seed, assessed=config.assessment.enabled)
+        block = block_length(config.assessment, plan.dataset.preparation, len(split.train))
+        settled = fit_closed_form(model, split, plan.seed, block=block, assessed=config.assessment.enabled)
         if settled is not None:
             return settled, model
     listener.stage("fit: starting values")

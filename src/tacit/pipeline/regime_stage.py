@@ -12,10 +12,10 @@ from torch import Tensor
 
 from tacit.assessment.regimes import (
     RegimeFit,
-    fit_regimes,
     has_regime_likelihood,
     regime_posterior,
     regimes_by_likelihood,
+    regimes_by_training,
 )
 from tacit.data import Pairs, Split
 from tacit.graph import Blocks
@@ -25,7 +25,7 @@ from tacit.pipeline.situation_stage import CONSTANT, MIXTURE, SituationFit, Stag
 from tacit.pipeline.situation_words import (
     NO_BLOCK,
     NO_GATES,
-    TRAINED,
+    TRAINED_REGIMES,
     one_regime,
     regime_sentence,
     undetermined_regimes,
@@ -41,7 +41,7 @@ DIGITS = 3
 
 
 def find_regimes(
-    fit: StageInputs, dataset: Dataset, num_regimes: int | Literal["auto"], blocks: Blocks, replicas: int
+    fit: StageInputs, dataset: Dataset, num_regimes: int | Literal["auto"], blocks: Blocks
 ) -> SituationFit:
     """Fit regimes, and return the fit with them; if one regime is enough, the constant graph is kept."""
     names = [WHOLE] if blocks == WHOLE else list(fit.nodes)
@@ -50,7 +50,7 @@ def find_regimes(
     record: dict[str, Any] = {"kind": CONSTANT, "blocks": names}
     if not shown.any():
         return SituationFit(None, {}, record, (NO_BLOCK[blocks],))
-    found = _fitted(fit, num_regimes, blocks, replicas)
+    found = _fitted(fit, num_regimes, blocks)
     if found.model is None:
         return SituationFit(None, {}, record, (one_regime(found) if found.steps else NO_GATES[blocks],))
     shown &= found.in_regimes
@@ -68,26 +68,25 @@ def find_regimes(
     said = regime_sentence(rows, record["weights"], names, fit.nodes, arrow)
     unknown = int((shown & found.regime_probs.unknown.any(0).cpu()).sum())
     notes = [undetermined_regimes(unknown, int(shown.sum()))] if unknown else []
-    if replicas > 1 and not has_regime_likelihood(fit.model, fit.split.train, blocks):
-        notes.append(TRAINED)
+    if not has_regime_likelihood(fit.model, fit.split.train, blocks):
+        notes.append(TRAINED_REGIMES)
     return SituationFit(found.model, columns, record, (said,), tuple(notes))
 
 
-def _fitted(fit: StageInputs, num_regimes: int | Literal["auto"], blocks: Blocks, replicas: int) -> RegimeFit:
+def _fitted(fit: StageInputs, num_regimes: int | Literal["auto"], blocks: Blocks) -> RegimeFit:
     """Fit by likelihood if the model has one for each node, otherwise by training."""
     model, train, validation = fit.model, fit.split.train, fit.split.validation
     if has_regime_likelihood(model, train, blocks):
         return regimes_by_likelihood(
             model, train, validation, num_regimes=num_regimes, blocks=blocks, seed=fit.seed, block=fit.block
         )
-    return fit_regimes(
+    return regimes_by_training(
         model,
         train,
         validation,
         fit.settings,
         num_regimes=num_regimes,
         blocks=blocks,
-        replicas=replicas,
         seed=fit.seed,
         compile=fit.compile,
         block=fit.block,
@@ -126,8 +125,8 @@ def regime_rows(found: RegimeFit, shown: EdgeMask) -> EdgesBy:
 def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor | None]:
     """Return errors and intervals of the marginal probabilities, which replace those of the constant graph.
 
-    Without replicas they are not known: those of the constant graph belong to other probabilities. Edges that are not
-    in a regime keep theirs.
+    After training they are not known: those of the constant graph belong to other probabilities. Edges that are not in
+    a regime keep theirs.
     """
     if fit.edges.std_error is None:
         return {}

@@ -56,4 +56,4 @@ def _found_regimes(inputs: StageInputs, fit: AssessmentInputs) -> SituationFit:
     graph = fit.config.graph
     assert graph.regimes is not None
     assert fit.dataset is not None
-    return find_regimes(inputs, fit.dataset, graph.regimes, graph.blocks, fit.config.assessment.replicas)
+    return find_regimes(inputs, fit.dataset, graph.regimes, graph.blocks)

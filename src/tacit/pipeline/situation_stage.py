@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.situations import VaryingEdges
@@ -21,7 +22,7 @@ from tacit.data import Split
 from tacit.graph import ContextVariable, GraphDistribution
 from tacit.pipeline.listing import Listing
 from tacit.pipeline.situation_options import TIME
-from tacit.pipeline.situation_words import none_tested, varying_sentence
+from tacit.pipeline.situation_words import TRAINED_SITUATIONS, none_tested, varying_sentence
 from tacit.pipeline.situations import described
 from tacit.records import VARIES, EdgeFindings, EdgesBy
 from tacit.shapes import EdgeMask
@@ -29,7 +30,6 @@ from tacit.training import FitSettings, LatentGraphModel, Listener, has_likeliho
 
 NEVER, ALWAYS = 1e-6, 1 - 1e-6  # an interval that reaches these values contains 0 or 1
 RARELY, MOSTLY = 0.02, 0.98  # without intervals
-QUANTILE = 1.959964  # of a normal number: intervals of 95%
 CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds of ``situations`` in a record
 
 
@@ -89,12 +89,13 @@ def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> Situ
     found = _tested(fit, variables, tested)
     codes = torch.zeros(tested.shape, dtype=torch.uint8)
     codes[found.tested.cpu()] = VARIES.index("no")
-    codes[found.varies.cpu()] = VARIES.index("yes")
+    codes[(found.varies & found.tested).cpu()] = VARIES.index("yes")
     columns: dict[str, Any] = {"varies": codes}
     record |= {
         name: _count(fit.model.graph, mask) for name, mask in (("tested", found.tested), ("varying", found.varies))
     }
-    record |= {"tests": _tests(found, fit.model.graph), "notes": list(found.notes)}
+    notes = found.notes if found.tested.any() else (TRAINED_SITUATIONS,)
+    record |= {"tests": _tests(found, fit.model.graph), "notes": list(notes)}
     rows = None
     if found.model is not None:
         rows = varying_rows(found)
@@ -103,7 +104,7 @@ def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> Situ
     said = varying_sentence(
         names, record["tested"], record["varying"], fit.fdr, rows, fit.nodes, "-" if fit.model.graph.symmetric else "->"
     )
-    return SituationFit(found.model, columns, record, (said,), found.notes)
+    return SituationFit(found.model, columns, record, (said,), notes)
 
 
 def edges_to_test(model: LatentGraphModel, edges: EdgeFindings, fdr: float, *, by_time: bool = False) -> EdgeMask:
@@ -123,13 +124,13 @@ def edges_to_test(model: LatentGraphModel, edges: EdgeFindings, fdr: float, *, b
 
 
 def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: EdgeMask) -> VaryingEdges:
-    """Test by likelihood if the model has one for each node, otherwise by training."""
+    """Test by likelihood if the model has one for each node; otherwise train all these edges, without tests."""
     from tacit.assessment import situations
 
     model, train = fit.model, fit.split.train
     tested = tested.to(model.graph.raw.device)
     if has_likelihood(model):
-        return situations.vary_by_likelihood(model, variables, train, tested, fit.fdr)
+        return situations.vary_by_likelihood(model, variables, train, tested, fit.fdr, fit.block)
     return situations.vary_by_training(
         model,
         variables,
@@ -137,10 +138,8 @@ def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: Edge
         fit.split.validation,
         fit.settings,
         tested,
-        fit.fdr,
         seed=fit.seed,
         compile=fit.compile,
-        block=fit.block,
         on_progress=fit.listener.step,
     )
 
@@ -186,17 +185,27 @@ def varying_rows(found: VaryingEdges) -> EdgesBy:
             continue
         for variable, by in zip(found.graph.variables, probs, strict=True):
             labels: tuple[str, ...] = variable.labels  # type: ignore[assignment]
-            numbers = {name: values[edge].tolist() for name, values in by._asdict().items()}
+            numbers = {name: _known(values[edge]) for name, values in by._asdict().items()}
             count = len(labels)
             ends = {"source": [source] * count, "target": [target] * count}
             parts.append(EdgesBy(**ends, by=[str(variable.name)] * count, value=list(labels), **numbers))
     return EdgesBy.joined(parts)
 
 
-def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor]:
-    """Return standard errors and intervals of the average of each edge that varies; other edges keep theirs."""
+def _known(values: Float[Tensor, " any"]) -> list[float | None]:
+    """Return numbers for a record, None where they were not computed."""
+    return [None if value != value else value for value in values.tolist()]
+
+
+def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor | None]:
+    """Return standard errors and intervals of the average of each edge that varies; other edges keep theirs.
+
+    After training there are none: those of the constant graph belong to other numbers.
+    """
     if edges.std_error is None or edges.low is None or edges.high is None or found.graph.rank is not None:
         return {}
+    if not found.tested.any():
+        return dict.fromkeys(("std_error", "low", "high"))
     graph, varies = found.graph, found.varies
     each = once(graph, varies)
     with torch.enable_grad():
@@ -206,11 +215,15 @@ def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor]:
     covariances = found.covariances[each[varies]].double()
     error = torch.einsum("en,enm,em->e", slope, covariances, slope).clamp_min(0).sqrt().cpu()
     mean = probs.detach().double().cpu()
-    away = QUANTILE * error / (mean * (1 - mean)).clamp_min(1e-12)
+    away = found.quantile * error / (mean * (1 - mean)).clamp_min(1e-12)
     ends = {name: torch.sigmoid(torch.logit(mean) + side * away) for name, side in (("low", -1), ("high", 1))}
-    columns = {"std_error": edges.std_error.clone(), "low": edges.low.clone(), "high": edges.high.clone()}
-    for name, values in {"std_error": error, **ends}.items():
-        placed = torch.zeros_like(columns[name])
+    columns: dict[str, Tensor | None] = {}
+    for name, old, values in (
+        ("std_error", edges.std_error, error),
+        ("low", edges.low, ends["low"]),
+        ("high", edges.high, ends["high"]),
+    ):
+        placed = torch.zeros_like(old)
         placed[each.cpu()] = values.to(placed)
-        columns[name] = torch.where(varies.cpu(), graph.symmetrize(placed), columns[name])
+        columns[name] = torch.where(varies.cpu(), graph.symmetrize(placed), old)
     return columns

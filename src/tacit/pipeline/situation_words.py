@@ -29,7 +29,7 @@ def varying_sentence(
     nodes: Sequence[str],
     arrow: str = "->",
 ) -> str:
-    """Return how many of the tested edges vary, with the one that varies most as an example.
+    """Return how many of the tested edges vary, or were trained to, with the one that varies most as an example.
 
     >>> rows = EdgesBy(source=[0, 0], target=[1, 1], by=["hour"] * 2, value=["2", "14"], probability=[0.11, 0.92])
     >>> varying_sentence(["hour"], 5, 1, 0.1, rows, ["river", "lake"])
@@ -37,7 +37,12 @@ def varying_sentence(
 14 and 0.11 at hour 2.'
     >>> varying_sentence(["hour"], 12, 0, 0.1, None, [])
     'No edge depends on hour: 12 edges were tested at a false discovery rate of 10%.'
+    >>> varying_sentence(["hour"], 0, 1, 0.1, rows, ["river", "lake"]).partition(",")[0]
+    '1 edge was trained to depend on hour'
     """
+    if rows is not None and not tested:
+        edges = f"{varying:,} edge{' was' if varying == 1 else 's were'}"
+        return f"{edges} trained to depend on {_either(names)}, for example {_example(rows, nodes, arrow)}."
     edges = f"{tested:,} edge{'' if tested == 1 else 's'}"
     if not varying or rows is None:
         were = "was" if tested == 1 else "were"
@@ -74,7 +79,10 @@ NO_BLOCK = {
 }
 
 
-TRAINED = "The regimes were trained by gradients. Their standard errors in edges_by.csv are often too small."
+TRAINED_REGIMES = "The regimes were trained by gradients, so they have no standard errors and no intervals."
+TRAINED_SITUATIONS = (
+    "The dependence on the situation was trained by gradients, so it has no tests, no standard errors and no intervals."
+)
 NO_GATES = {
     "rows": "Regimes were not looked for: no node has two listed edges that act at times.",
     "all": "Regimes were not looked for: fewer than two listed edges act at times.",

@@ -69,9 +69,9 @@ def situations_said(run: Run, tables: list[SituationTable]) -> list[str]:
     if variables:
         varying = len({ends for table in tables for ends in zip(table.source, table.target, strict=True)})
         tested, fdr = situations.get("tested"), situations.get("fdr")
-        of = "" if tested is None else f" of {_count(tested, 'tested edge')}"
+        of = "" if not tested else f" of {_count(tested, 'tested edge')}"
         count = f"{varying:,}{of}" if of else _count(varying, "edge")
-        rate = "" if fdr is None else f" (false discovery rate {100 * fdr:g}%)"
+        rate = "" if fdr is None or not tested else f" (false discovery rate {100 * fdr:g}%)"
         said.append(f"{count} {'varies' if varying == 1 else 'vary'} with {' and '.join(variables)}{rate}.")
     if len(variables) > 1:
         said.append("The probabilities by one variable have the other variables at their average.")

@@ -14,6 +14,7 @@ from tacit.training.loop import Monitor, Trace
 from tacit.training.model import LatentGraphModel
 from tacit.training.node_regressions import (
     NodeRegressions,
+    filter_parameters,
     fitted_by_likelihood,
     has_gated_weights,
     has_likelihood,
@@ -56,6 +57,7 @@ __all__ = [
     "constants_of",
     "densify",
     "densify_result",
+    "filter_parameters",
     "filter_start",
     "fit",
     "fitted_by_likelihood",

@@ -1,5 +1,6 @@
 """Conversion between a model with its pairs and one regression with exact likelihood per node."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -144,24 +145,38 @@ def fitted_by_likelihood(
     fitted: Bool[Tensor, " node"],
 ) -> dict[str, Tensor]:
     """Return the parameters of the model from these fits, by name; nodes that are not ``fitted`` are unchanged."""
-    predictor, graph = model.predictor, model.graph
+    predictor = model.predictor
     assert isinstance(predictor, GraphFilter)
     weights = torch.zeros_like(predictor.edge_weights, device="cpu", dtype=torch.float64)
     for node, fit in enumerate(fits):
         weights[node, data.sources(node)] = fit.edges[..., None]
-    own = torch.stack([fit.own for fit in fits])
-    filled = predictor.with_weights(own[:, :-1, None], weights, own[:, -1:])
-    done = zip(fits, fitted.tolist(), strict=True)
     noise = model.observation.joined(
         [
             fit.observation if known else model.observation.chosen([node]).cpu().double()
-            for node, (fit, known) in enumerate(done)
+            for node, (fit, known) in enumerate(zip(fits, fitted.tolist(), strict=True))
         ]
     )
+    return filter_parameters(model, torch.stack([fit.own for fit in fits]), weights, edge_probs, noise, fitted)
+
+
+def filter_parameters(
+    model: LatentGraphModel,
+    own: Float[Tensor, "node column"],
+    weights: Float[Tensor, "node node lag one"],
+    edge_probs: EdgeProbs,
+    noise: Mapping[str, Tensor],
+    fitted: Bool[Tensor, " node"],
+) -> dict[str, Tensor]:
+    """Return the parameters of a linear filter by name; weights and edges of nodes not ``fitted`` are unchanged.
+
+    The last column of ``own`` is the constant; ``noise`` are the parameters of the observation model, of all nodes.
+    """
+    predictor, graph = model.predictor, model.graph
+    assert isinstance(predictor, GraphFilter)
+    filled = predictor.with_weights(own[:, :-1, None], weights, own[:, -1:])
     raw = graph.raw.detach()
-    raw = torch.where(graph.learned, graph.link.raw(edge_probs.to(raw)), raw)
     found = {
-        f"graph.{graph.link.parameter}": raw,
+        f"graph.{graph.link.parameter}": torch.where(graph.learned, graph.link.raw(edge_probs.to(raw)), raw),
         **{f"predictor.{name}": value.detach() for name, value in filled.named_parameters()},
         **{f"observation.{name}": value.detach() for name, value in noise.items()},
     }

@@ -167,5 +167,5 @@ def test_a_graph_without_regimes_is_refused():
     graph = BernoulliGraph(torch.full((2, 2), 0.5))
     model = LatentGraphModel(graph, LinearHop(torch.ones(1, 1, 1)), EnergyScore(), num_graphs=4)
     pairs = Pairs(torch.ones(2, 2, 1), torch.ones(2, 2, 1))
-    with pytest.raises(InputError, match="regime_posterior requires a graph with regimes, got BernoulliGraph; use fit"):
+    with pytest.raises(InputError, match="requires a graph with regimes, got BernoulliGraph; use regimes"):
         regime_posterior(model, pairs, generator=torch.Generator())

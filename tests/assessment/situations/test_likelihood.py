@@ -1,9 +1,11 @@
 """Edges of a filter that depend on the situation: found, with intervals that hold the truth, and no others."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
+from scipy import stats
 
 from gates import filter_model
 from tacit.assessment.situations import vary_by_likelihood
@@ -182,3 +184,29 @@ def test_double_precision_and_missing_targets(rng):
     other = vary_by_likelihood(model, [level()], some[kept], GATED)
     assert torch.allclose(one.p_values, other.p_values, rtol=0.5, equal_nan=True)
     assert one.varies.nonzero().tolist() == [[0, 1]]
+
+
+def repeated(pairs, times):
+    """Each row several times in a row, in a series of its own."""
+    rows = torch.arange(len(pairs)).repeat_interleave(times)
+    return replace(pairs[rows], series=rows)
+
+
+def test_rows_that_occur_four_times_do_not_make_an_edge_vary():
+    """Copies of a row are no evidence: as rows of a series, or as neighbours, the p-values are those of single rows."""
+    pairs = pairs_of(400, torch.Generator().manual_seed(5), varies=False)
+    pairs = replace(pairs, series=None)
+    model, four = constant_fit(pairs), repeated(pairs, 4)
+    p_values = {}
+    for name, data, block in (
+        ("once", pairs, 1),
+        ("series", four, 1),
+        ("neighbours", replace(four, series=None), 4),
+        ("independent", replace(four, series=None), 1),
+    ):
+        number = Smooth.of("number", CovariateColumn(0), Context.of(pairs))
+        answer = vary_by_likelihood(model, [number], data, GATED, block=block)
+        p_values[name] = stats.norm.isf(answer.p_values[GATED].numpy())
+    assert p_values["series"] == pytest.approx(p_values["once"], abs=0.35)
+    assert (p_values["neighbours"] < p_values["once"] + 0.6).all()
+    assert (p_values["independent"] > p_values["once"] + 0.7).any()

@@ -11,7 +11,7 @@ from tacit.assessment.uncertainty.comparison import loss_difference
 from tacit.data import Pairs
 from tacit.graph import EdgePrior
 from tacit.losses import EnergyScore
-from tacit.training import LatentGraphModel
+from tacit.training import Difference, LatentGraphModel
 from toys import THREE_EDGES, toy, visible
 
 NEAR = torch.diag(torch.tensor([0.004, 0.996, 0.5, 0.02, 0.98, 0.007]))  # loops; the last is held below
@@ -64,7 +64,7 @@ def test_edges_that_are_missed_are_not_held():
 def test_two_errors_are_the_limit(monkeypatch):
     model, pairs = model_and_pairs(never_and_always)
     for rise, held in ((1.99, True), (2.01, False)):
-        monkeypatch.setattr(boundary, "loss_difference", lambda *_, rise=rise: (0.3 * rise, 0.3))
+        monkeypatch.setattr(boundary, "loss_difference", lambda *_, rise=rise: Difference(0.3 * rise, 0.3))
         assert bool((rounded_at_boundary(model, pairs).graph.fixed != model.graph.fixed).any()) == held
 
 

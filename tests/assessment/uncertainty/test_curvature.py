@@ -226,7 +226,7 @@ def test_a_node_counts_the_scores_of_edges_that_it_can_feel(symmetric, rng):
     model, _, _ = toy(free, EnergyScore(), 1, 4, symmetric=symmetric)
     assert model.estimator.credit == ReceptiveFieldCredit(2)
     graphs = model.graph.sample(6, num_pairs=2, generator=rng)
-    found = curvature._unit_scores(model, model.graph, graphs, free, 3).detach()
+    found = curvature._unit_scores(model, graphs, free, 3).detach()
     theta, unfelt = model.graph.edge_probs.detach(), 0
     for b, s, i, (e, (j, k)) in itertools.product(range(2), range(6), range(3), enumerate(free.nonzero().tolist())):
         graph = graphs[b, s]

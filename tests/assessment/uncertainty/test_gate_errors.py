@@ -1,4 +1,4 @@
-"""Errors of ratios and the test of "always", against slow versions written with loops; and sums of dependent terms."""
+"""Errors of ratios and the test of "always", against slow versions written with loops."""
 
 import math
 
@@ -6,42 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from dependent_sums import slow_covariance
 from gates import node_data
-from tacit.assessment.uncertainty.dependence import Dependence
 from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors, score_tests
 from tacit.assessment.uncertainty.moments import fit_moments
-
-SERIES = torch.tensor([0] * 20 + [1] * 15 + [2] * 25)
-SIX = torch.arange(60) // 10
-
-
-def slow_covariance(one, other, block, series, whole):
-    """Sum over pairs of pairs, written out."""
-    count, total = len(one), 0.0
-    if whole:
-        names = sorted(set(series.tolist()))
-        first, second = (np.array([float(v[series == name].sum()) for name in names]) for v in (one, other))
-        return float(((first - first.mean()) * (second - second.mean())).sum() * len(names) / (len(names) - 1))
-    for s in range(count):
-        for t in range(count):
-            if abs(s - t) < block and (series is None or series[s] == series[t]):
-                total += (1 - abs(s - t) / block) * float(one[s] * other[t])
-    return total
-
-
-@pytest.mark.parametrize(("block", "series"), [(1, None), (5, None), (5, SERIES), (5, SIX)])
-def test_variance_of_a_sum(block, series, rng):
-    one, other = torch.randn(2, 60, 2, generator=rng, dtype=torch.float64)
-    found = Dependence(block, series).covariance(one, other)
-    for edge in range(2):
-        expected = slow_covariance(one[:, edge], other[:, edge], block, series, whole=series is SIX)
-        assert float(found[edge]) == pytest.approx(expected, rel=1e-10)
-
-
-def test_degrees_are_the_independent_units_less_one():
-    assert Dependence(5).degrees(60) == 11
-    assert Dependence(5, SERIES).degrees(60) == 11
-    assert Dependence(5, SIX).degrees(60) == 5
+from tacit.local import Dependence
 
 
 def slow_statistics(spread, squares, weights, first, block):
@@ -56,7 +25,7 @@ def slow_statistics(spread, squares, weights, first, block):
             return scaled - others @ np.linalg.lstsq(others, scaled, rcond=None)[0]
 
         terms = torch.from_numpy(left(squares) * left(spread[:, place]))
-        statistics.append(float(terms.sum()) / math.sqrt(slow_covariance(terms, terms, block, None, whole=False)))
+        statistics.append(float(terms.sum()) / math.sqrt(slow_covariance(terms, terms, block)))
     return statistics
 
 

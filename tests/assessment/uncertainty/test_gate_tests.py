@@ -1,6 +1,7 @@
 """Which edges act at times: likelihood ratios, and intervals that equal those of a fine grid."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ import torch
 from gated_nodes import fitted
 from tacit.assessment.uncertainty import choose_gates
 from tacit.assessment.uncertainty.gate_tests import CLOSE, QUANTILE, judge_gates
-from tacit.local import GatedRegression
+from tacit.local import Dependence, GatedRegression
 from tacit.observation import GaussianNoise
 
 DOUBLE = torch.float64
@@ -60,3 +61,23 @@ def test_without_intervals_nothing_is_claimed(rng):
     (found,) = judge_gates([regression(rng, (0.5,))], [torch.tensor([True])], intervals=False)
     assert (found.low[0].item(), found.high[0].item()) == (0.0, 1.0)
     assert bool(found.fit.gated[0])
+
+
+@pytest.mark.parametrize("prob", [0.5, 1.0])
+def test_rows_that_occur_four_times_do_not_narrow_an_interval(rng, prob):
+    """Four copies of each row, as the rows of a series or as neighbours, have the interval of one."""
+    data = regression(rng, (prob,), rows=300)
+    rows = torch.arange(300).repeat_interleave(4)
+    names = ("own", "offset", "targets", "weights")
+    four = replace(data, sent=data.sent[:, rows], **{name: getattr(data, name)[rows] for name in names})
+    may_gate = [torch.tensor([True])]
+    (once,) = judge_gates([data], may_gate, [Dependence()])
+    (of_series,) = judge_gates([four], may_gate, [Dependence(1, rows)])
+    (alone,) = judge_gates([four], may_gate)
+    for end in ("low", "high"):
+        assert float(getattr(of_series, end)[0]) == pytest.approx(float(getattr(once, end)[0]), abs=0.01)
+    assert of_series.fit.gated.tolist() == once.fit.gated.tolist()
+    (neighbours,) = judge_gates([four], may_gate, [Dependence(16)])  # 1 + 2 (3/4 15/16 + 1/2 14/16 + ...) = 3.7 of 4
+    widths = [float((one.high - one.low)[0]) for one in (once, of_series, neighbours, alone)]
+    assert widths[2] > 0.85 * widths[0]
+    assert widths[3] < 0.65 * widths[0]

@@ -141,19 +141,6 @@ def test_a_series_counts_what_hangs_together(sharp):
     check(model, pairs, expected[None] / PAIRS, block=6)
 
 
-def test_long_run_covariance_equals_the_loop(rng):
-    first, second = (torch.randn(9, 2, generator=rng, dtype=torch.float64) for _ in range(2))
-    for block in (1, 3, 12):
-        found, expected = module.long_run_covariance(first, second, block), torch.zeros(2, 2, dtype=torch.float64)
-        one, other = first - first.mean(0), second - second.mean(0)
-        for s in range(9):
-            for t in range(9):
-                weight = max(0.0, 1 - abs(s - t) / block)
-                outer = (torch.outer(one[min(s, t)], other[max(s, t)]) / 9) * weight
-                expected += outer if s <= t else outer.mT
-        assert torch.allclose(found, (expected + expected.mT) / 2, atol=1e-12)
-
-
 @pytest.mark.parametrize(("block", "expected"), [(1, [0, 3, 6, 9]), (2, [6, 7, 8, 9])])
 def test_some_of_the_pairs(block, expected):
     pairs = Pairs(torch.arange(10.0).view(10, 1, 1), torch.zeros(10, 1, 1))

@@ -9,11 +9,10 @@ from tacit.assessment.evaluation.metrics import (
     oracle_edge_prob_mae,
     predictive_metrics,
 )
-from tacit.assessment.evaluation.paired import CLEAR, PairedGain, blocks_of, paired_gain, target_spreads
+from tacit.assessment.evaluation.paired import PairedGain, blocks_of, paired_gain, target_spreads
 from tacit.assessment.evaluation.point import PointName, discrete_nodes, mean_prediction, persistence, point_prediction
 
 __all__ = [
-    "CLEAR",
     "LEVELS",
     "NUM_GRAPHS",
     "PAIRWISE_GRAPHS",

@@ -22,8 +22,6 @@ from tacit.data import FEWEST_BLOCKS, FEWEST_SERIES, Pairs
 from tacit.errors import require, require_int
 from tacit.shapes import PointPrediction
 
-CLEAR = 2.0  # standard errors from which a difference is significant
-
 
 @dataclass(frozen=True)
 class PairedGain:

@@ -44,7 +44,7 @@ SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.05))
 MOST_PAIRS, MOST_SIGNS, FRESH_STARTS = 4096, 6, 2
 # Share of the skill of the predictions: the accuracy of a short training. On the paper's system, where self-loops have
 # probability 0.75, switching them on costs 1.4%.
-STANDARD_ERRORS, TOLERANCE = 2.0, 0.005
+TOLERANCE = 0.005
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Representation:
     @property
     def equivalent(self) -> bool:
         """True if it predicts as well within the accuracy of the comparison."""
-        return self.difference.mean <= max(STANDARD_ERRORS * self.difference.std_error, self.tolerance)
+        return not self.difference.clearly_higher or self.difference.mean <= self.tolerance
 
     def sentence(self) -> str:
         """Say it."""

@@ -24,12 +24,12 @@ from torch import Generator, Tensor
 from tacit.assessment.identification.contexts import free_edges
 from tacit.assessment.identification.effects import flip_edges, place_effects, prepare_trials
 from tacit.assessment.identification.injectivity import Injectivity, check_injectivity
-from tacit.assessment.identification.representations import STANDARD_ERRORS
 from tacit.assessment.identification.separation import can_separate, separation_errors
 from tacit.assessment.identification.twins import NEGLIGIBLE, Place, confirmed_twins, twins_among
 from tacit.assessment.identification.words import count_edges, count_of, describe_edges, listed
 from tacit.errors import require, require_int
 from tacit.graph import NamedNodes
+from tacit.local import CLEAR
 from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 
@@ -191,7 +191,7 @@ def identify(
         place_effects(effects, flips, trials.spread, symmetric=graph.symmetric)
         twins += twins_among(flips, trials.spread)
     twins = confirmed_twins(model, inputs, targets, twins, generator=generator, observed=observed)
-    learned, needed = ~graph.fixed, max(NEGLIGIBLE, STANDARD_ERRORS / (num_pairs or torch.inf) ** 0.5)
+    learned, needed = ~graph.fixed, max(NEGLIGIBLE, CLEAR / (num_pairs or torch.inf) ** 0.5)
     doubtful = free_edges(graph)
     doubtful = doubtful[~(effects[doubtful[:, 0], doubtful[:, 1]] >= needed)]
     again = prepare_trials(model, inputs, targets, generator=generator, observed=observed, edges=doubtful)

@@ -225,19 +225,6 @@ class BlockLikelihood:
         return BlockFit(tuple(fits), gates.view(self.num_regimes, -1), pad(weights, (0, 1)).softmax(0))
 
     @torch.no_grad()
-    def joint_states(self, numbers: Float[Tensor, " number"]) -> Float[Tensor, "pair state"]:
-        """Return the log-probability of all targets of each pair in each state of all gates of the block."""
-        own, pairs = self._parts(numbers), len(self.nodes[0].known)
-        total = torch.zeros(pairs, 1, dtype=torch.float64)
-        for place, node in enumerate(self.nodes):
-            self._filled(place, own[2 * place + 1])
-            rows = node.known.nonzero()[:, 0]
-            given = self.given_states(place, own[2 * place].expand(len(rows), -1))
-            every = torch.zeros(pairs, given.shape[1], dtype=torch.float64).index_copy(0, rows, given)
-            total = (total[:, :, None] + every[:, None]).flatten(1)  # the gates of later nodes vary fastest
-        return total
-
-    @torch.no_grad()
     def by_em(self, logits: Float[Tensor, "regime gate"]) -> tuple[Tensor, Tensor, float]:
         """Return logits and weights of regimes after some steps of EM with fixed weights and noise, and the value."""
         given = []

@@ -1,8 +1,8 @@
-"""The result of a fit of regimes: their number, edge probabilities and weights, with standard errors."""
+"""The result of a fit of regimes: their number, edge probabilities and weights, and the choice of their number."""
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -14,7 +14,9 @@ from tacit.training import Difference, LatentGraphModel
 
 NOTHING_KNOWN = 0.5  # standard error of a probability that the data do not determine
 MOST_WIDTH = 0.9  # of an interval; a wider one says nothing
-NEVER = 0.01  # an edge that acts less often, or always but for this, does not count as one that acts at times
+MOST_REGIMES = 4
+
+T = TypeVar("T")
 
 
 class Estimate(NamedTuple):
@@ -30,38 +32,15 @@ class Estimate(NamedTuple):
         """Mask of the numbers that the data do not determine: their interval has almost all values."""
         return self.high - self.low > MOST_WIDTH
 
-    def bounded(self, unknown: Bool[Tensor, "*any"] | None = None) -> "Estimate":
-        """Return the estimate with intervals from 0 to 1 where errors are that large, or where ``unknown`` is true."""
+    def bounded(self) -> "Estimate":
+        """Return the estimate with intervals from 0 to 1 where errors are that large."""
         wide = self.std_error >= NOTHING_KNOWN
-        if unknown is not None:
-            wide = wide | (unknown & ~self.std_error.isnan())
         return Estimate(
             self.value,
             torch.where(wide, NOTHING_KNOWN, self.std_error),
             torch.where(wide, 0.0, self.low),
             torch.where(wide, 1.0, self.high),
         )
-
-
-def undetermined(graph: MixtureGraph) -> Bool[Tensor, " block"]:
-    r"""Return which blocks have too few edges for their regimes to be identifiable.
-
-    A mixture of $K$ products of Bernoulli distributions is identifiable for almost all parameters if it has
-    $2 \lceil \log_2 K \rceil + 1$ factors (Allman, Matias and Rhodes 2009), here edges that act at times. With fewer,
-    other regimes have the same distribution, except for two regimes of two edges that always act together.
-    """
-    marginal, probs = graph.edge_probs.detach(), graph.regime_probs.detach()
-    at_times = graph.learned & (marginal > NEVER) & (marginal < 1 - NEVER)
-    inside = at_times & ((probs > NEVER) & (probs < 1 - NEVER)).any(0)
-    count, count_inside = (
-        torch.zeros(graph.num_blocks).index_add(
-            0, graph.block_of_row.cpu(), graph.upper_triangle(mask.float()).sum(1).cpu()
-        )
-        for mask in (at_times, inside)
-    )
-    needed = 2 * math.ceil(math.log2(graph.num_regimes)) + 1 if graph.num_regimes > 1 else 0
-    together = (count == 2) & (count_inside == 0) & (graph.num_regimes == 2)
-    return ((count > 0) & (count < needed) & ~together).to(graph.raw.device)
 
 
 class RegimeStep(NamedTuple):
@@ -107,3 +86,35 @@ class RegimeFit:
         assert self.model is not None
         assert isinstance(self.model.graph, MixtureGraph)
         return self.model.graph
+
+
+def choose_number(
+    fitted: Callable[[int], T], difference: Callable[[T, T], Difference]
+) -> tuple[T, tuple[RegimeStep, ...]]:
+    """Return the fit with the last regime that clearly lowers the validation loss, and the comparisons.
+
+    ``fitted``      the fit with a number of regimes
+    ``difference``  the validation loss of the first fit minus that of the second
+    """
+    best, steps = fitted(1), list[RegimeStep]()
+    for count in range(2, MOST_REGIMES + 1):
+        richer = fitted(count)
+        change = difference(richer, best)
+        steps.append(RegimeStep(count, change, change.clearly_lower))
+        if not steps[-1].better:
+            break
+        best = richer
+    return best, tuple(steps)
+
+
+def without_errors(values: Tensor) -> Estimate:
+    """Return values without standard errors."""
+    return Estimate(values, *(torch.full_like(values, torch.nan) for _ in range(3)))
+
+
+def constant_regime(model: LatentGraphModel, blocks: Blocks, steps: tuple[RegimeStep, ...]) -> RegimeFit:
+    """Return the result for a single regime."""
+    probs = model.graph.edge_probs.detach()
+    weights = probs.new_ones(model.graph.num_nodes if blocks == "rows" else 1, 1)
+    found = (without_errors(probs[None]), without_errors(weights), without_errors(probs))
+    return RegimeFit(None, 1, blocks, *found, steps)

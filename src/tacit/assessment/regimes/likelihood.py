@@ -2,12 +2,13 @@ r"""Regimes of a linear filter by the exact likelihood, without training.
 
 Each block is fitted by itself (:mod:`tacit.assessment.regimes.block_likelihood`): some steps of EM from several starts,
 then a search over all parameters, with weights and noise of its nodes, from the best of them. $K + 1$ regimes are
-preferred to $K$ if the log likelihood of the validation pairs is larger by more than ``PRICE`` paired standard errors,
-as with trained regimes.
+preferred to $K$ if the log likelihood of the validation pairs is clearly larger.
 
-Standard errors come from the scores of the training pairs (:mod:`tacit.assessment.regimes.likelihood_errors`). Where
-the data do not determine the regimes, they are large, and the intervals reach from 0 to 1. Two regimes of two edges
-have intervals by the profile likelihood (:mod:`tacit.assessment.regimes.two_edges`).
+Standard errors come from the scores of the training pairs (:class:`~tacit.local.Inference`) in the scale of
+probabilities, with the sum of their squares as the curvature; those of marginals are by the delta method. Regimes of a
+series often last, so that pairs depend on their neighbours. Where the data do not determine the regimes, errors are
+large, and the intervals reach from 0 to 1. So it is for two edges: two regimes of them have five parameters, and their
+joint distribution has three.
 """
 
 import copy
@@ -18,13 +19,19 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.regimes.block_likelihood import BlockFit, BlockLikelihood, BlockNode
-from tacit.assessment.regimes.fitted import Estimate, RegimeFit, RegimeStep
-from tacit.assessment.regimes.fitting import choose_number, constant_regime, in_blocks
-from tacit.assessment.regimes.likelihood_errors import block_estimates
+from tacit.assessment.regimes.fitted import (
+    Estimate,
+    RegimeFit,
+    RegimeStep,
+    choose_number,
+    constant_regime,
+    without_errors,
+)
 from tacit.assessment.uncertainty import MOST_GATES
 from tacit.data import Pairs
 from tacit.errors import require, require_int
 from tacit.graph import BernoulliGraph, Blocks, MixtureGraph
+from tacit.local import Dependence, Inference
 from tacit.randomness import generator_for
 from tacit.training import (
     Difference,
@@ -79,7 +86,7 @@ def regimes_by_likelihood(
     require(
         has_regime_likelihood(model, train, blocks),
         "regimes_by_likelihood requires a linear filter with noise that has a likelihood and at most "
-        f"{MOST_GATES} edges into a node that act at times, and not too many pairs; use fit_regimes",
+        f"{MOST_GATES} edges into a node that act at times, and not too many pairs; use regimes_by_training",
     )
     if num_regimes != "auto":
         require_int("num_regimes", num_regimes)
@@ -96,13 +103,13 @@ def regimes_by_likelihood(
         return [_fit(group, count, seed) for group in groups]
 
     def difference(one: list[_Fitted], other: list[_Fitted]) -> Difference:
-        first, second = (in_blocks(-_values(found, held_out), block) for found in (one, other))
-        return paired_difference(first, second, in_blocks(torch.ones(len(held_out.targets)), block))
+        first, second = (-_values(found, held_out) for found in (one, other))
+        return paired_difference(first, second, torch.ones(len(first)), Dependence(block, validation.series))
 
     found, steps = choose_number(fitted, difference) if num_regimes == "auto" else (fitted(num_regimes), ())
     if found[0].likelihood.num_regimes == 1:
         return constant_regime(model, blocks, steps)
-    return _result(model, data, blocks, found, steps, block)
+    return _result(model, data, blocks, found, steps, Dependence.of_rows(len(train), block, train.series))
 
 
 def _fit(nodes: list[BlockNode], num_regimes: int, seed: int) -> _Fitted:
@@ -139,7 +146,7 @@ def _result(
     blocks: Blocks,
     found: list[_Fitted],
     steps: tuple[RegimeStep, ...],
-    block: int,
+    dependence: Dependence,
 ) -> RegimeFit:
     """Return the model with these regimes, and their probabilities, weights and marginals with standard errors."""
     assert isinstance(model.graph, BernoulliGraph)
@@ -157,18 +164,17 @@ def _result(
                 every[node.number], fitted[node.number] = fit, True
                 graph.edge_logits[:, node.number, data.sources(node.number)[fit.gated]] = logits.to(graph.edge_logits)
     probs, weights, marginals = (
-        _unknown(values) for values in (graph.regime_probs, graph.regime_weights, graph.edge_probs)
+        without_errors(values.detach().cpu()) for values in (graph.regime_probs, graph.regime_weights, graph.edge_probs)
     )
     for one in found:
-        of_block, number = block_estimates(*one, block), _block(one, blocks)
+        of_block, number = _estimates(one, dependence), _block(one, blocks)
         row = torch.cat([torch.full((node.num_gates,), node.number) for node in one.likelihood.nodes])
         slot = torch.cat([data.sources(node.number)[node.fit.gated] for node in one.likelihood.nodes])
-        for whole, part in zip(probs[1:], of_block.probs[1:], strict=True):
-            whole[:, row, slot] = part.to(whole)
-        for whole, part in zip(weights[1:], of_block.weights[1:], strict=True):
-            whole[number] = part.to(whole)
-        for whole, part in zip(marginals[1:], of_block.marginals[1:], strict=True):
-            whole[row, slot] = part.to(whole)
+        for place in range(1, 4):  # error, low and high
+            of_probs, of_weights, of_marginals = (estimate[place] for estimate in of_block)
+            probs[place][:, row, slot] = of_probs.to(probs.value)
+            weights[place][number] = of_weights.to(weights.value)
+            marginals[place][row, slot] = of_marginals.to(marginals.value)
     parameters = fitted_by_likelihood(model, data, every, model.graph.edge_probs.detach(), torch.tensor(fitted))
     new = copy.deepcopy(model)
     kept = {name: value for name, value in parameters.items() if not name.startswith("graph.")}
@@ -181,7 +187,24 @@ def _block(found: _Fitted, blocks: Blocks) -> int:
     return 0 if blocks == "all" else found.likelihood.nodes[0].number
 
 
-def _unknown(values: Tensor) -> Estimate:
-    """Return values without errors, for edges that are in no regime."""
-    values = values.detach().cpu()
-    return Estimate(values, *(torch.full_like(values, torch.nan) for _ in range(3)))
+def _estimates(found: _Fitted, dependence: Dependence) -> tuple[Estimate, Estimate, Estimate]:
+    """Return probabilities (regime, gate), weights and marginals of a block, with standard errors."""
+    count, gates = found.fit.logits.shape
+    scores = found.likelihood.natural_scores(found.numbers)
+    inference = Inference(scores.mT @ scores + found.likelihood.precision, scores, dependence)
+    first, probs, weights = found.likelihood.num_own, torch.sigmoid(found.fit.logits), found.fit.weights
+    each = torch.eye(count * gates + count - 1).double()  # slopes of probabilities and weights by the parameters
+    last = -each[count * gates :].sum(0, keepdim=True)  # the weights sum to 1
+    slopes = torch.zeros(gates, len(each)).double()  # of the marginals
+    for gate in range(gates):
+        slopes[gate, gate : count * gates : gates] = weights
+        slopes[gate, count * gates :] = probs[:-1, gate] - probs[-1, gate]
+
+    def estimate(values: Tensor, slopes: Float[Tensor, "value number"]) -> Estimate:
+        both = [((slopes @ one[first:, first:]) * slopes).sum(1) for one in (inference.inverse, inference.covariance)]
+        errors = torch.maximum(*both).clamp_min(0).sqrt().view_as(values)
+        reach = inference.quantile * errors
+        return Estimate(values, errors, (values - reach).clamp_min(0), (values + reach).clamp_max(1)).bounded()
+
+    rest = torch.cat([each[count * gates :], last])
+    return estimate(probs, each[: count * gates]), estimate(weights, rest), estimate(weights @ probs, slopes)

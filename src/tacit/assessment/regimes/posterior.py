@@ -37,6 +37,7 @@ CHUNK_NUMBERS = 2**23  # outputs at once
 RegimeProbability = Float[Tensor, "pair block regime"]
 
 
+@torch.no_grad()
 def regime_posterior(
     model: LatentGraphModel, pairs: Pairs, *, generator: Generator, num_graphs: int = NUM_GRAPHS
 ) -> RegimeProbability:
@@ -44,28 +45,19 @@ def regime_posterior(
 
     ``num_graphs``  graphs for each regime
     """
-    logs, graph = node_logs(model, pairs, generator=generator, num_graphs=num_graphs), model.graph
-    assert isinstance(graph, MixtureGraph)
-    of_block = logs if graph.blocks == "rows" else logs.sum(1, keepdim=True)
-    return (of_block + graph.weight_logits.detach().log_softmax(-1)).softmax(-1)
-
-
-@torch.no_grad()
-def node_logs(
-    model: LatentGraphModel, pairs: Pairs, *, generator: Generator, num_graphs: int = NUM_GRAPHS
-) -> Float[Tensor, "pair node regime"]:
-    r"""Return $\log p(y_i \mid x, k)$ of each node in each regime."""
     graph = model.graph
     require(
         isinstance(graph, MixtureGraph),
-        f"regime_posterior requires a graph with regimes, got {type(graph).__name__}; use fit_regimes",
+        f"regime_posterior requires a graph with regimes, got {type(graph).__name__}; use regimes_by_likelihood",
     )
     assert isinstance(graph, MixtureGraph)
     require_int("num_graphs", num_graphs, 2)
     graphs, regime = _graphs(graph, num_graphs, num_hops_of(model.predictor) == 1, generator)
     chunk = max(1, CHUNK_NUMBERS // (graphs.shape[1] * pairs.num_nodes))
     parts = [_node_logs(model, pairs[start : start + chunk], graphs, regime) for start in range(0, len(pairs), chunk)]
-    return torch.cat(parts)
+    logs = torch.cat(parts)
+    of_block = logs if graph.blocks == "rows" else logs.sum(1, keepdim=True)
+    return (of_block + graph.weight_logits.detach().log_softmax(-1)).softmax(-1)
 
 
 def _graphs(

@@ -3,12 +3,13 @@ r"""A likelihood-ratio test of which edges of a linear filter depend on the situ
 Every edge of ``tested`` may have slopes $b$ for the features of the situation. It varies if the exact likelihood of its
 target is significantly larger with them than without, with the slopes of all other tested edges free:
 
-$$\frac{n - p}{n}\, \frac{2\, (\ell_{\text{all}} - \ell_{b = 0})}{k} \sim F_{k, n - p}$$
+$$\frac{n - p}{n}\, \frac{2\, (\ell_{\text{all}} - \ell_{b = 0})}{k \lambda} \sim F_{k, \min(n - p, d - k + 1)}$$
 
 with $k$ features, $n$ rows and $p$ parameters of the fit: for many rows this is $\chi^2_k$, for few rows it is the test
-of linear regression. Slopes are shrunk towards 0 (``PRIOR_DEVIATION`` of :mod:`tacit.graph.conditional`), so the test
-is conservative. Edges are selected at a false discovery rate. In the result only these edges have slopes, and only
-nodes with such an edge are fitted again.
+of linear regression. $\lambda$ and $d$ allow for rows that depend on each other (:class:`~tacit.local.Inference`).
+Where the situation is the series, series are not units, and neighbours within them are. Slopes are shrunk towards 0
+(``PRIOR_DEVIATION`` of :mod:`tacit.graph.conditional`), so the test is conservative. Edges are selected at a false
+discovery rate. In the result only these edges have slopes, and only nodes with such an edge are fitted again.
 
 The likelihood is a sum over all states of the gates of a node, so at most ``MOST_GATES`` gates are random: tested edges
 first, in the order of their gain from a gate.
@@ -26,8 +27,16 @@ from tacit.assessment.situations.varying import FDR, VaryingEdges, called_varyin
 from tacit.assessment.uncertainty import MOST_GATES
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.graph import BernoulliGraph, ConditionalBernoulliGraph, Context, ContextVariable, Features
-from tacit.local import GatedFit, GatedRegression, edge_covariances, fit_gated, fit_gates
+from tacit.graph import (
+    BernoulliGraph,
+    Category,
+    ConditionalBernoulliGraph,
+    Context,
+    ContextVariable,
+    Features,
+    SeriesNumber,
+)
+from tacit.local import Dependence, GatedFit, GatedRegression, Inference, fit_gated, fit_gates
 from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood, has_likelihood
 
@@ -45,6 +54,7 @@ class _Node:
 
     number: int
     data: GatedRegression
+    dependence: Dependence
     tested: Bool[Tensor, " source"]
     fit: GatedFit
     p_values: Float[Tensor, " source"]
@@ -56,8 +66,12 @@ def vary_by_likelihood(
     train: Pairs,
     tested: EdgeMask,
     fdr: float = FDR,
+    block: int = 1,
 ) -> VaryingEdges:
-    """Return which of the ``tested`` edges depend on the variables; the model, a constant fit, is not changed."""
+    """Return which of the ``tested`` edges depend on the variables; the model, a constant fit, is not changed.
+
+    ``block``  number of neighbouring pairs that may be correlated, above 1 for a series
+    """
     require(
         has_likelihood(model) and isinstance(model.graph, BernoulliGraph),
         "vary_by_likelihood requires a linear filter with noise that has a likelihood, one target per node and no "
@@ -68,7 +82,12 @@ def vary_by_likelihood(
     device, training = model.graph.raw.device, Context.of(train.to(model.graph.raw.device))
     graph = ConditionalBernoulliGraph(model.graph, variables, training, varying=tested)
     features = graph.features(training)
-    nodes = [_test_node(model, data, node, features, tested[node]) for node in tested.any(1).nonzero()[:, 0].tolist()]
+    between = any(isinstance(one, Category) and isinstance(one.reading, SeriesNumber) for one in variables)
+    dependence = Dependence.of_rows(len(train), block, train.series, whole=not between)
+    nodes = [
+        _test_node(model, data, node, features, tested[node], dependence.among(data.weights[:, node] > 0))
+        for node in tested.any(1).nonzero()[:, 0].tolist()
+    ]
     p_values, asked = torch.full(tested.shape, torch.nan, dtype=torch.float64), torch.zeros_like(tested)
     for one in nodes:
         sources = data.sources(one.number)
@@ -86,11 +105,19 @@ def vary_by_likelihood(
     if final:
         graph.varying.copy_(varies)
         fitted = _with_fits(model, graph, data, {node: fit for node, (fit, _) in final.items()})
-    return VaryingEdges(fitted, asked.to(device), varies.to(device), p_values.to(device), covariances.to(device), notes)
+    quantile = dependence.quantile(len(train))
+    return VaryingEdges(
+        fitted, asked.to(device), varies.to(device), p_values.to(device), covariances.to(device), notes, quantile
+    )
 
 
 def _test_node(
-    model: LatentGraphModel, regressions: NodeRegressions, node: int, features: Features, tested: Bool[Tensor, " node"]
+    model: LatentGraphModel,
+    regressions: NodeRegressions,
+    node: int,
+    features: Features,
+    tested: Bool[Tensor, " node"],
+    dependence: Dependence,
 ) -> _Node:
     sources = regressions.sources(node)
     data = regressions.node(node, _of_node(features, node, sources))
@@ -107,9 +134,12 @@ def _test_node(
             break
         full = max(*_fits(data, [(best, asked)]), full, key=lambda one: one.log_likelihood)
         without = _without_each(data, full, asked)
-    for source, fewer in without.items():
-        p_values[source] = _p_value(data, full, fewer)
-    return _Node(node, data, asked, full, p_values)
+    if without:
+        found = Inference.of(data, full, dependence)
+        for source, fewer in without.items():
+            ratio = 2 * (full.log_likelihood - fewer.log_likelihood)
+            p_values[source] = found.p_value(ratio, found.gates[source][1:])
+    return _Node(node, data, dependence, asked, full, p_values)
 
 
 def _without_each(data: GatedRegression, full: GatedFit, asked: Bool[Tensor, " source"]) -> dict[int, GatedFit]:
@@ -127,7 +157,9 @@ def _fits(data: GatedRegression, starts: list[tuple[GatedFit, Bool[Tensor, " sou
 def _final(node: _Node, varies: Bool[Tensor, " source"]) -> tuple[GatedFit, Float[Tensor, "edge number number"]]:
     """Return the final fit, in which only the selected edges vary, and the covariances of their logits and slopes."""
     fit = _fits(node.data, [(node.fit, varies)])[0]
-    return fit, edge_covariances(node.data, fit)
+    found = Inference.of(node.data, fit, node.dependence)
+    own = torch.stack([found.gates[source] for source in varies.nonzero()[:, 0].tolist()])
+    return fit, found.covariance[own[:, :, None], own[:, None]]
 
 
 def _with_few_gates(
@@ -195,12 +227,3 @@ def _less(mask: Bool[Tensor, " source"], source: int) -> Bool[Tensor, " source"]
 def _num_features(data: GatedRegression) -> int:
     assert data.features is not None
     return data.features.shape[2]
-
-
-def _p_value(data: GatedRegression, full: GatedFit, fewer: GatedFit) -> float:
-    from scipy.stats import f
-
-    rows, features = float(data.weights.sum()), _num_features(data)
-    degrees = max(1.0, rows - full.num_parameters)
-    ratio = max(0.0, 2 * (full.log_likelihood - fewer.log_likelihood))
-    return float(f.sf(ratio * degrees / (rows * features), features, degrees))

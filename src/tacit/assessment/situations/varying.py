@@ -15,12 +15,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.graph import ConditionalBernoulliGraph, ContextVariable
+from tacit.local import QUANTILE
 from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel
 
 FDR = 0.1  # expected share of constant edges among those called varying
 ANY = 0.05  # probability that any edge is called varying if none is
-QUANTILE = 1.959964  # two-sided normal quantile
 
 
 class SituationProbs(NamedTuple):
@@ -37,10 +37,12 @@ class VaryingEdges:
     r"""The result of the tests of edges that may depend on the situation.
 
     ``model``        the fit in which the edges of ``varies`` depend on it; None if there are none
-    ``tested``       the edges that exist and act at times; others are not tested
+    ``tested``       the edges that exist and act at times, by the likelihood; others are not tested
     ``p_values``     p-values of the tests, NaN elsewhere
-    ``covariances``  covariances of $(a, b)$ of the edges of ``varies``, in the order of ``varies.nonzero()``
+    ``covariances``  covariances of $(a, b)$ of the edges of ``varies``, in the order of ``varies.nonzero()``;
+                     NaN after training
     ``notes``        sentences on the limits of the result
+    ``quantile``     standard errors from the estimate to the ends of an interval
     """
 
     model: LatentGraphModel | None
@@ -49,6 +51,7 @@ class VaryingEdges:
     p_values: Float[Tensor, "row slot"]
     covariances: Float[Tensor, "edge number number"]
     notes: tuple[str, ...] = ()
+    quantile: float = QUANTILE
 
     @property
     def graph(self) -> ConditionalBernoulliGraph:
@@ -65,6 +68,7 @@ class VaryingEdges:
             graph.weights().detach()[self.varies][:, chosen],
             _of_variable(self.covariances, chosen),
             graph.variable(variable.name).on_grid().detach(),
+            self.quantile,
         )
 
 
@@ -73,6 +77,7 @@ def situation_probs(
     weights: Float[Tensor, "edge feature"],
     covariances: Float[Tensor, "edge number number"],
     features: Float[Tensor, "place feature"],
+    quantile: float = QUANTILE,
 ) -> SituationProbs:
     """Return probabilities and intervals from logits and weights; ``covariances`` are joint for both.
 
@@ -85,7 +90,7 @@ def situation_probs(
     centre = logits[:, None].to(design) + weights.to(design) @ features.to(design).mT  # (edge, place)
     error = torch.einsum("pn,enm,pm->ep", design, covariances, design).clamp_min(0).sqrt()
     probs = torch.sigmoid(centre)
-    low, high = torch.sigmoid(centre - QUANTILE * error), torch.sigmoid(centre + QUANTILE * error)
+    low, high = torch.sigmoid(centre - quantile * error), torch.sigmoid(centre + quantile * error)
     return SituationProbs(probs, probs * (1 - probs) * error, low, high)
 
 

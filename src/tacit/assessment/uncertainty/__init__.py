@@ -11,9 +11,8 @@ from tacit.assessment.uncertainty.bootstrap import (
     bootstrap,
     short,
 )
-from tacit.assessment.uncertainty.boundary import rounded_at_boundary, with_usual_errors
+from tacit.assessment.uncertainty.boundary import rounded_at_boundary
 from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
-from tacit.assessment.uncertainty.curvature import logit_curvature
 from tacit.assessment.uncertainty.decisions import (
     FDR,
     LISTED_FROM,
@@ -28,12 +27,6 @@ from tacit.assessment.uncertainty.direct import estimate_acting, has_direct_esti
 from tacit.assessment.uncertainty.gate_tests import MOST_GATES, choose_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
 from tacit.assessment.uncertainty.moment_data import has_moment_estimate
-from tacit.assessment.uncertainty.pair_gradients import (
-    PairGradients,
-    long_run_covariance,
-    predictor_names,
-    some_pairs,
-)
 from tacit.assessment.uncertainty.reliability import Reliability, reliability
 from tacit.assessment.uncertainty.resampled_edges import Kept, resample_rows
 from tacit.assessment.uncertainty.residual import residual_deviation
@@ -53,7 +46,6 @@ __all__ = [
     "EdgeUncertainty",
     "Kept",
     "LikelihoodActing",
-    "PairGradients",
     "Reliability",
     "Sandwich",
     "WrongEdges",
@@ -71,11 +63,8 @@ __all__ = [
     "has_moment_estimate",
     "intervals_around",
     "listed_edges",
-    "logit_curvature",
-    "long_run_covariance",
     "loss_difference",
     "mean_loss",
-    "predictor_names",
     "reliability",
     "resample_rows",
     "residual_deviation",
@@ -83,6 +72,4 @@ __all__ = [
     "sandwich",
     "short",
     "significant_edges",
-    "some_pairs",
-    "with_usual_errors",
 ]

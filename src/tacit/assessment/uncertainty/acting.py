@@ -25,7 +25,6 @@ from torch import Tensor
 from tacit.assessment.uncertainty.bootstrap import SELDOM_KEPT
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
 from tacit.assessment.uncertainty.checks import ReplicaProbs
-from tacit.assessment.uncertainty.dependence import Dependence
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.assessment.uncertainty.moment_data import MomentData, fitted_parameters, has_moment_estimate
 from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors
@@ -34,6 +33,7 @@ from tacit.assessment.uncertainty.replica_spread import FEWEST_KEEPING
 from tacit.assessment.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
 from tacit.data import Pairs
 from tacit.errors import require
+from tacit.local import Dependence
 from tacit.randomness import replica_seeds
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel

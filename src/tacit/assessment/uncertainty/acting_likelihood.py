@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
-from tacit.assessment.uncertainty.dependence import Dependence
-from tacit.assessment.uncertainty.gate_tests import LEVEL, QUANTILE, NodeGates, judge_gates
+from tacit.assessment.uncertainty.gate_tests import NodeGates, judge_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.data import Pairs
 from tacit.errors import require
+from tacit.local import LEVEL, QUANTILE, Dependence
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood
 
@@ -58,13 +58,15 @@ def acting_by_likelihood(
     data, graph = NodeRegressions.of(model, train), model.graph
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()
     nodes, enough = list[NodeGates](), list[bool]()
+    dependence = Dependence.of_rows(len(train), block, train.series)
     for some in data.chunks():
         regressions, may_gate = [data.node(node) for node in some], []
         for node, one in zip(some, regressions, strict=True):
             columns = one.design.shape[1] + len(one.sent) + 2
             enough.append(len(one.targets) >= ROWS_PER_COLUMN * columns)
             may_gate.append(learned[node, data.sources(node)] & enough[-1])
-        nodes.extend(judge_gates(regressions, may_gate, intervals=intervals))
+        among = [dependence.among(data.weights[:, node] > 0) for node in some]
+        nodes.extend(judge_gates(regressions, may_gate, among, intervals=intervals))
     fitted = torch.tensor(enough)
     rest = present.cpu().double()
     probs, low, high = (
@@ -83,7 +85,7 @@ def acting_by_likelihood(
         (torch.maximum(high - probs, probs - low) / QUANTILE).clamp_max(NOTHING_KNOWN).to(present),
         low.to(present),
         high.to(present),
-        Dependence(block, train.series).degrees(len(train)),
+        dependence.degrees(len(train)),
         parameters,
         [FEW_ROWS.format(rows=len(train), nodes=few)] if few else [],
     )

@@ -6,9 +6,8 @@ from torch import Tensor
 from tacit.assessment.uncertainty.bootstrap import EdgeUncertainty
 from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
 from tacit.data import Pairs
+from tacit.local import CLEAR
 from tacit.training import LatentGraphModel
-
-WORSE = 2.0  # standard errors by which the validation loss may rise by chance
 
 
 def adopt_bagged(model: LatentGraphModel, found: EdgeUncertainty, validation: Pairs) -> bool:
@@ -26,7 +25,7 @@ def adopt(
     parameters: dict[str, Tensor],
     validation: Pairs,
     *,
-    worse: float = WORSE,
+    worse: float = CLEAR,
     tolerance: float = 0.0,
 ) -> bool:
     """Set the model to these parameters unless its validation loss rises; return whether this was done.

@@ -62,8 +62,7 @@ UNSETTLED = (
     "{size:.1f} standard errors, which are added to the errors; train for more epochs"
 )
 STARTS = 2  # full fits from other starts; each costs a fit
-# Standard errors, and share of the validation loss: a start that is worse by more is not an equivalent solution.
-WORSE, MUCH_LOSS = 2.0, 0.01
+MUCH_LOSS = 0.01  # share of the validation loss: a start that is clearly worse, and by more, is no equivalent solution
 QUICK_SANDWICH = 300  # edges and parameters; up to this number a sandwich takes no longer than the fit on two cores
 SELDOM_KEPT = "fewer than {fewest} of {replicas} resamples keep {edges} of the edges: their errors are wide"
 OTHER_STARTS = 500  # offset of the seeds of other starts; there are fewer replicas
@@ -207,8 +206,8 @@ def _other_starts(
     as_good = []
     for place in range(starts):
         state = {name: value[place] for name, value in again.parameters.items()}
-        rise, error = loss_difference(model, validation, {**before, **state}, before)
-        if rise <= max(WORSE * error, MUCH_LOSS * abs(mean_loss(model, validation, before))):
+        rise = loss_difference(model, validation, {**before, **state}, before)
+        if not rise.clearly_higher or rise.mean <= MUCH_LOSS * abs(mean_loss(model, validation, before)):
             as_good.append(model.graph.probs_from(state[raw]).detach())
     return torch.stack(as_good) if as_good else None
 

@@ -20,7 +20,6 @@ from tacit.training import LatentGraphModel
 NEARLY = 0.01  # distance from 0 or 1 within which an edge is set to it, unless the data contradict it
 INTERIOR = 0.03  # a probability nearer to 0 or 1 than this is at the boundary
 NOTHING_KNOWN = 0.5  # the largest possible standard deviation of a probability
-MISSED = 2.0  # standard errors by which the validation loss rises
 
 
 def interior_edges(edge_probs: EdgeProbs) -> EdgeMask:
@@ -47,7 +46,7 @@ def with_usual_errors(edge_probs: EdgeProbs, std_errors: EdgeProbs, learned: Edg
 
 @torch.no_grad()
 def rounded_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphModel:
-    """Return a copy of the model in which edges near 0 or 1 are fixed there, unless the validation loss rises."""
+    """Return a copy of the model with edges near 0 or 1 fixed there, unless the validation loss clearly rises."""
     graph, copied = model.graph, copy.deepcopy(model)
     probs = graph.edge_probs
     near = ~graph.fixed & ((probs < NEARLY) | (probs > 1 - NEARLY))
@@ -55,7 +54,6 @@ def rounded_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGra
         return copied
     held = {"graph.fixed": graph.fixed | near}
     held["graph.fixed_probs"] = torch.where(near, probs.round(), graph.fixed_probs)
-    rise, error = loss_difference(model, validation, held, {})
-    if rise <= MISSED * error:
+    if not loss_difference(model, validation, held, {}).clearly_higher:
         copied.load_state_dict(held, strict=False)
     return copied

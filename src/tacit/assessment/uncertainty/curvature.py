@@ -13,13 +13,7 @@ $$H_{ab} = \frac{2}{S (S - 1)} \sum_{s \neq t} \tilde h_{st}\, s_a(A_s)\, s_b(A_
 $\tilde h_{st}$ is $h(y_s, y_t)$ minus the means of its row and column over all other graphs, which does not change the
 expectation. With credit by receptive field, a node uses only the scores of edges that can affect it. For the
 predictor's parameters finite differences of the gradient are used, with the same graphs.
-
-Logits that depend on the situation, $z_{ba} = \sum_k d_{bak}\, \beta_{ak}$, have parameters $\beta$. Scores are
-$A_a - \theta_{ba}$ times the design $d$, and $H_{(ak)(cl)}$ is the mean over pairs of $d_{bak}\, d_{bcl}$ times the
-curvature of the two logits.
 """
-
-from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
@@ -27,17 +21,17 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require_int
-from tacit.graph import Context, GraphDistribution, reachability
+from tacit.graph import GraphDistribution, reachability
 from tacit.shapes import EdgeMask, Graphs, PairCosts
 from tacit.training import LatentGraphModel
 
 EdgeCurvature = Float[Tensor, "edge edge"]
 EdgeScores = Float[Tensor, "batch graph edge"]
-Design = Callable[[Pairs], Float[Tensor, "batch edge number"]]
 NUM_GRAPHS = 24
 MOST_NUMBERS = 2**24  # scores in a chunk: 64 MiB
 
 
+@torch.no_grad()
 def edge_curvature(
     model: LatentGraphModel,
     pairs: Pairs,
@@ -47,42 +41,19 @@ def edge_curvature(
     num_graphs: int = NUM_GRAPHS,
 ) -> EdgeCurvature:
     r"""Return $H_{ab}$ for the marked edges, in the order of ``edges.nonzero()``; probabilities must not be 0 or 1."""
-    model.graph.require_edge_probs("edge_curvature")
-    model.loss.require_compares("edge_curvature")
-    found = logit_curvature(model, pairs, edges, generator=generator, num_graphs=num_graphs)
-    probs = model.graph.edge_probs.detach()[edges].double()
-    slope = probs * (1 - probs)  # derivative of a probability by its logit
-    return found / (slope[:, None] * slope)
-
-
-@torch.no_grad()
-def logit_curvature(
-    model: LatentGraphModel,
-    pairs: Pairs,
-    edges: EdgeMask,
-    *,
-    generator: Generator,
-    num_graphs: int = NUM_GRAPHS,
-    design: Design | None = None,
-    num_numbers: int = 1,
-) -> EdgeCurvature:
-    """Return the curvature of the logits of the marked edges, or of the ``num_numbers`` parameters of each logit.
-
-    The parameters of an edge are adjacent. ``design`` returns the derivative of each logit by them for some pairs.
-    """
-    loss = model.loss
+    graph, loss = model.graph, model.loss
+    graph.require_edge_probs("edge_curvature")
+    loss.require_compares("edge_curvature")
     require_int("num_graphs", num_graphs, 4)
     units = pairs.num_nodes if loss.scope == "node" else 1
     count = int(edges.sum())
     local = _is_own_row(model, units)
-    largest = max(num_graphs * (num_graphs if local else units), count * num_numbers) * max(1, count)
+    largest = max(num_graphs * (num_graphs if local else units), count) * max(1, count)
     chunk = max(1, MOST_NUMBERS // largest)
-    size = count * num_numbers
-    total = torch.zeros(size, size, device=pairs.inputs.device, dtype=torch.float64)
+    total = torch.zeros(count, count, device=pairs.inputs.device, dtype=torch.float64)
     weight = 0.0
     for start in range(0, len(pairs), chunk):
         part = pairs[start : start + chunk]
-        graph = model.graph_for(part.inputs, Context.of(part))
         graphs = graph.sample(num_graphs, num_pairs=len(part), generator=generator)
         samples = model.for_loss(model.describe(part.inputs, graph.as_operator(graphs)), generator=generator)
         costs = centred(loss.pair_costs(samples, part.observed))
@@ -92,13 +63,10 @@ def logit_curvature(
             weight += float(counted.sum())
         else:
             weight += len(part) * units
-        found = (_own_rows if local else _all_rows)(model, graph, graphs, edges, costs)
-        if design is None:
-            total += found.double().sum(0)
-        else:
-            numbers = design(part)
-            total += torch.einsum("bef,bek,bfl->ekfl", found, numbers, numbers).reshape(size, size).double()
-    return 2 * (total + total.mT) / 2 / (num_graphs * (num_graphs - 1) * weight)
+        total += (_own_rows if local else _all_rows)(model, graphs, edges, costs)
+    probs = graph.edge_probs[edges].double()
+    slope = probs * (1 - probs)  # derivative of a probability by its logit
+    return (total + total.mT) / (num_graphs * (num_graphs - 1) * weight) / (slope[:, None] * slope)
 
 
 def centred(costs: PairCosts) -> PairCosts:
@@ -119,29 +87,25 @@ def _is_own_row(model: LatentGraphModel, units: int) -> bool:
     return units > 1 and credit is not None and credit.num_hops == 1 and not model.graph.symmetric
 
 
-def _own_rows(
-    model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, costs: PairCosts
-) -> Float[Tensor, "batch edge edge"]:
-    """Return the curvature of each pair if an edge affects only its target: 0 for edges into different nodes."""
-    scores, (target, _) = _scores(graph, graphs, edges), _ends(model.graph, edges)
+def _own_rows(model: LatentGraphModel, graphs: Graphs, edges: EdgeMask, costs: PairCosts) -> EdgeCurvature:
+    """Return the sum over pairs if an edge affects only its target: 0 for edges into different nodes."""
+    scores, (target, _) = _scores(model.graph, graphs, edges), _ends(model.graph, edges)
     received = torch.einsum("bste,bse->bte", costs[..., target], scores)
-    return torch.einsum("bte,btf->bef", received, scores) * (target[:, None] == target)
+    return torch.einsum("bte,btf->ef", received, scores) * (target[:, None] == target)
 
 
-def _all_rows(
-    model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, costs: PairCosts
-) -> Float[Tensor, "batch edge edge"]:
-    """Return the curvature of each pair."""
-    scores = _unit_scores(model, graph, graphs, edges, costs.shape[-1])
+def _all_rows(model: LatentGraphModel, graphs: Graphs, edges: EdgeMask, costs: PairCosts) -> EdgeCurvature:
+    """Return the sum over pairs."""
+    scores = _unit_scores(model, graphs, edges, costs.shape[-1])
     received = torch.einsum("bstu,bsue->btue", costs, scores)
-    return torch.einsum("btue,btuf->bef", received, scores)
+    return torch.einsum("btue,btuf->ef", received, scores)
 
 
 def _unit_scores(
-    model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, units: int
+    model: LatentGraphModel, graphs: Graphs, edges: EdgeMask, units: int
 ) -> Float[Tensor, "batch graph unit edge"]:
     """Return the score of each marked edge for each unit, 0 if the edge cannot affect the unit."""
-    scores, (target, source) = _scores(graph, graphs, edges)[:, :, None], _ends(model.graph, edges)
+    scores, (target, source) = _scores(model.graph, graphs, edges)[:, :, None], _ends(model.graph, edges)
     credit = model.estimator.credit
     if units == 1 or credit is None or credit.num_hops is None:
         return scores.expand(-1, -1, units, -1)
@@ -154,9 +118,7 @@ def _unit_scores(
 
 def _scores(graph: GraphDistribution, graphs: Graphs, edges: EdgeMask) -> EdgeScores:
     """Return the derivative of the log-probability by the logit of each marked edge."""
-    logits = getattr(graph, "logits", None)  # of each pair
-    probs = graph.edge_probs[None] if logits is None else torch.sigmoid(logits)
-    return (graphs - probs[:, None])[..., edges]
+    return (graphs - graph.edge_probs)[..., edges]
 
 
 def _ends(graph: GraphDistribution, edges: EdgeMask) -> tuple[Tensor, Tensor]:

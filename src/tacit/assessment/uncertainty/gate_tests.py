@@ -7,6 +7,9 @@ $$2\, (\ell_{\text{gate}} - \ell_{\text{always}}) > q^2, \qquad q = \Phi^{-1}(.9
 a one-sided test at 2.5%, because $\theta = 1$ is on the boundary. Each gate is tested alone, significant gates are
 fitted together, and gates that are then no longer significant are removed.
 
+For rows that depend on each other, and where the model is not quite right, likelihood ratios are divided by a scale for
+each edge (:class:`~tacit.local.Inference`).
+
 The interval of an edge contains the probabilities at which its profile likelihood is at most $q^2 / 2$ below the
 maximum. All other gates that increase the likelihood, significantly or not, are free in the profile, so that the
 interval includes the uncertainty about them.
@@ -22,10 +25,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.local import MOST_LOGIT, GatedFit, GatedRegression, fit_gated, fit_gates, logit_errors
+from tacit.local import (
+    MOST_LOGIT,
+    QUANTILE,
+    Dependence,
+    GatedFit,
+    GatedRegression,
+    Inference,
+    fit_gated,
+    fit_gates,
+)
 
-LEVEL = 0.95
-QUANTILE = 1.959964  # two-sided normal quantile
 STARTS = (0.8, 0.4)  # initial values of a probability
 MOST_GATES = 8  # random gates of a node: time grows with 2 to their power
 MOST_FREE = 4  # free gates beside that of the edge whose interval is computed
@@ -50,7 +60,10 @@ class NodeGates:
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """The fit with the needed gates, the fit with each single gate, and all sources sorted by the gain of a gate."""
+    """The fit with the needed gates, the fit with each single gate, and all sources sorted by the gain of a gate.
+
+    ``gains``  likelihood ratios, divided by their scales
+    """
 
     fit: GatedFit
     alone: dict[int, GatedFit]
@@ -61,14 +74,21 @@ def choose_gates(
     data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], most: int = MOST_GATES
 ) -> list[GatedFit]:
     """Return for each node the fit in which the edges of ``may_gate`` that need a gate have one, at most ``most``."""
-    return [one.fit for one in _choose(data, may_gate, most)]
+    return [one.fit for one in _choose(data, may_gate, most, None)]
 
 
 def judge_gates(
-    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], *, intervals: bool = True
+    data: Sequence[GatedRegression],
+    may_gate: Sequence[Bool[Tensor, " _"]],
+    dependence: Sequence[Dependence] | None = None,
+    *,
+    intervals: bool = True,
 ) -> list[NodeGates]:
-    """Return for each node which edges of ``may_gate`` act at times, how often they act, and the intervals."""
-    chosen = _choose(data, may_gate, MOST_GATES)
+    """Return for each node which edges of ``may_gate`` act at times, how often they act, and the intervals.
+
+    ``dependence``  of the rows of each node; None: they are independent, and the model is right
+    """
+    chosen = _choose(data, may_gate, MOST_GATES, dependence)
     if not intervals:
         return [
             NodeGates(one.fit, torch.where(mask, 0.0, one.fit.edge_probs), torch.where(mask, 1.0, one.fit.edge_probs))
@@ -80,7 +100,7 @@ def judge_gates(
         free = [source for source, gain in one.gains.items() if gain > MAY_GATE and source not in needed]
         masks.append(_mask(one.fit.gated, [*needed, *free][: max(MOST_FREE, len(needed))]))
     widest = fit_gates(data, masks, [one.fit for one in chosen])
-    ends = _intervals(data, widest, [one.alone for one in chosen])
+    ends = _intervals(data, widest, [one.alone for one in chosen], dependence)
     found = []
     for node, one in enumerate(chosen):
         low, high = one.fit.edge_probs.clone(), one.fit.edge_probs.clone()
@@ -92,7 +112,12 @@ def judge_gates(
     return found
 
 
-def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], most: int) -> list[_Chosen]:
+def _choose(
+    data: Sequence[GatedRegression],
+    may_gate: Sequence[Bool[Tensor, " _"]],
+    most: int,
+    dependence: Sequence[Dependence] | None,
+) -> list[_Chosen]:
     base = fit_gated(data, [one.start() for one in data])
     gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
     starts = [base[node].with_gate(source, prob) for prob in STARTS for node, source in gates]
@@ -101,8 +126,15 @@ def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _
     for place, (node, source) in enumerate(gates):
         alone[node][source] = max(singles[place :: len(gates)], key=lambda one: one.log_likelihood)
     gains, fits, several = [], list(base), dict[int, list[int]]()
+    scales = list[dict[int, float]]()
     for node, of_node in enumerate(alone):
-        gain = {source: _ratio(fit, base[node]) for source, fit in of_node.items()}
+        scales.append(
+            {
+                source: 1.0 if dependence is None else _of_gate(data[node], fit, source, dependence[node])[1]
+                for source, fit in of_node.items()
+            }
+        )
+        gain = {source: _ratio(fit, base[node]) / scales[-1][source] for source, fit in of_node.items()}
         gains.append(dict(sorted(gain.items(), key=lambda item: -item[1])))
         needed = [source for source, value in gains[-1].items() if value > QUANTILE**2][:most]
         if needed:
@@ -111,7 +143,7 @@ def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _
             several[node] = needed
     masks = [_mask(may_gate[node], needed) for node, needed in several.items()]
     together = fit_gates([data[node] for node in several], masks, [fits[node] for node in several])
-    for node, fit in _without_needless(data, dict(zip(several, together, strict=True))).items():
+    for node, fit in _without_needless(data, dict(zip(several, together, strict=True)), scales).items():
         fits[node] = fit
     return [_Chosen(*one) for one in zip(fits, alone, gains, strict=True)]
 
@@ -126,7 +158,16 @@ def _ratio(more: GatedFit, less: GatedFit) -> float:
     return 2 * (more.log_likelihood - less.log_likelihood)
 
 
-def _without_needless(data: Sequence[GatedRegression], fits: dict[int, GatedFit]) -> dict[int, GatedFit]:
+def _of_gate(data: GatedRegression, fit: GatedFit, source: int, dependence: Dependence | None) -> tuple[float, float]:
+    """Return the standard error of the logit of a gate if the rows are independent, and the scale of its ratios."""
+    found = Inference.of(data, fit, dependence)
+    (place,) = found.gates[source].tolist()
+    return float(found.inverse[place, place].sqrt()), 1.0 if dependence is None else found.scale(found.gates[source])
+
+
+def _without_needless(
+    data: Sequence[GatedRegression], fits: dict[int, GatedFit], scales: list[dict[int, float]]
+) -> dict[int, GatedFit]:
     """Remove gates of each node one by one, starting with the least needed."""
     found, going = dict(fits), list(fits)
     while going:
@@ -137,14 +178,20 @@ def _without_needless(data: Sequence[GatedRegression], fits: dict[int, GatedFit]
         for (node, _), fit in zip(fewer, tried, strict=True):
             if node not in best or fit.log_likelihood > best[node].log_likelihood:
                 best[node] = fit
-        going = [node for node, fit in best.items() if _ratio(found[node], fit) <= QUANTILE**2]
+        gone = {node: int((found[node].gated & ~fit.gated).nonzero()) for node, fit in best.items()}
+        going = [
+            node for node, fit in best.items() if _ratio(found[node], fit) <= QUANTILE**2 * scales[node][gone[node]]
+        ]
         for node in going:
             found[node] = best[node]
     return found
 
 
 def _intervals(
-    data: Sequence[GatedRegression], widest: list[GatedFit], alone: list[dict[int, GatedFit]]
+    data: Sequence[GatedRegression],
+    widest: list[GatedFit],
+    alone: list[dict[int, GatedFit]],
+    dependence: Sequence[Dependence] | None,
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """Return the ends of the interval of each edge of each node, with its own gate and those of ``widest`` free."""
     edges = [(node, source) for node, of_node in enumerate(alone) for source in of_node]
@@ -164,16 +211,16 @@ def _intervals(
     for edge, other, fit in zip(edges, others, tried, strict=True):
         gate, none = (other, fit) if bool(other.gated[edge[1]]) else (fit, other)
         best[edge], always[edge], top[edge] = gate, none.log_likelihood, max(gate.log_likelihood, none.log_likelihood)
-    errors = logit_errors(
-        [data[node] for node, _ in edges], [best[edge] for edge in edges], [edge[1] for edge in edges]
-    )
+    scales = dict[tuple[int, int], float]()
     searches = dict[tuple[tuple[int, int], bool], Generator[float, float, float]]()
-    for edge, error in zip(edges, errors, strict=True):
+    for edge in edges:
+        known_rows = None if dependence is None else dependence[edge[0]]
+        error, scales[edge] = _of_gate(data[edge[0]], best[edge], edge[1], known_rows)
         acts = best[edge].log_likelihood >= always[edge]
         middle = float(best[edge].logits[edge[1]]) if acts else MOST_LOGIT
-        step = min(MOST_STEP, max(LEAST_STEP, QUANTILE * error))
+        step = min(MOST_STEP, max(LEAST_STEP, QUANTILE * error * math.sqrt(scales[edge])))
         searches[edge, False] = _end(middle, LOWEST_LOGIT, -step)
-        if 2 * (top[edge] - always[edge]) > QUANTILE**2:
+        if 2 * (top[edge] - always[edge]) > QUANTILE**2 * scales[edge]:
             searches[edge, True] = _end(middle, MOST_LOGIT, step)
     ends = dict[tuple[tuple[int, int], bool], float]()
     asked = {key: next(search) for key, search in searches.items()}
@@ -192,7 +239,7 @@ def _intervals(
         going = dict[tuple[tuple[int, int], bool], float]()
         for key, fit in zip(asked, held, strict=True):
             known[key[0]].append(fit)
-            root = math.sqrt(max(0.0, 2 * (top[key[0]] - fit.log_likelihood)))
+            root = math.sqrt(max(0.0, 2 * (top[key[0]] - fit.log_likelihood)) / scales[key[0]])
             try:
                 going[key] = searches[key].send(root)
             except StopIteration as end:

@@ -10,7 +10,7 @@ from tacit.assessment.uncertainty.moments import NodeData
 from tacit.data import Pairs
 from tacit.predictors import GraphFilter, LinearParts
 from tacit.shapes import EdgeMask, EdgeProbs
-from tacit.training import LatentGraphModel, has_gated_weights
+from tacit.training import LatentGraphModel, filter_parameters, has_gated_weights
 
 
 def has_moment_estimate(model: LatentGraphModel) -> bool:
@@ -92,19 +92,10 @@ def fitted_parameters(
     The mean prediction of the model then equals that of the regressions. The parameters of nodes that are not
     ``fitted`` do not change.
     """
-    predictor, graph = model.predictor, model.graph
-    assert isinstance(predictor, GraphFilter)
     weights = torch.where(edge_probs[..., None] > 0, means / edge_probs[..., None].to(means), 0.0)
-    filled = predictor.with_weights(own[:, :-1, None], weights[..., None], own[:, -1:])
-    noise = model.observation.with_deviations(sigmas[:, None])
-    raw = torch.where(graph.learned, graph.link.raw(edge_probs.to(graph.raw)), graph.raw.detach())
-    found = {
-        f"graph.{graph.link.parameter}": raw,
-        **{f"predictor.{name}": value.detach() for name, value in filled.named_parameters()},
-        **{f"observation.{name}": value.detach() for name, value in noise.items()},
+    noise, present = model.observation.with_deviations(sigmas[:, None]), dict(model.observation.named_parameters())
+    noise = {
+        name: torch.where(fitted.view(-1, *[1] * (value.ndim - 1)), value, present[name].detach())
+        for name, value in noise.items()
     }
-    present = model.state_dict()
-    return {
-        name: torch.where(fitted.view(-1, *[1] * (value.ndim - 1)), value, present[name])
-        for name, value in found.items()
-    }
+    return filter_parameters(model, own, weights[..., None], edge_probs, noise, fitted)

@@ -24,8 +24,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.assessment.uncertainty.dependence import Dependence
 from tacit.assessment.uncertainty.moments import MOST_LEVERAGE, TINY, NodeData, NodeMoments, regress
+from tacit.local import Dependence
 
 PerEdge = Float[Tensor, " source"]
 

@@ -26,28 +26,20 @@ class PairGradients:
     ``of_edges``  selects the gradients of the graph's parameters from those of all parameters by name
     """
 
-    def __init__(
-        self, model: LatentGraphModel, names: list[str], of_edges: OfEdges, generator: Generator, num_graphs: int = 0
-    ) -> None:
+    def __init__(self, model: LatentGraphModel, names: list[str], of_edges: OfEdges, generator: Generator) -> None:
         self.model, self.names, self.of_edges, self.generator = copy.deepcopy(model), names, of_edges, generator
         if model.loss.baseline == "paper":  # it shrinks the gradient of a single pair
             self.model.loss = model.loss.with_baseline("leave_one_out")
         self.model.share_graphs = False
-        self.model.num_graphs = max(num_graphs, model.num_graphs)
         self.parameters = {name: self.model.get_parameter(name).detach() for name in trainable_names(model)}
         self.constants = constants_of(self.model)
         self.gradient = gradient_of_one(self.model)
 
     def __call__(self, pairs: Pairs) -> Gradients:
         """Return the gradient of each pair, with separate graphs; pairs are weighted by their observed targets."""
-        gradients, weights = self.weighted(pairs)
-        return gradients / weights.mean()
-
-    def weighted(self, pairs: Pairs) -> tuple[Gradients, Float[Tensor, " pair"]]:
-        """Return the gradient of each pair times its weight, and the weights: shares of observed targets."""
         parts = [self._each(pairs[start : start + CHUNK]) for start in range(0, len(pairs), CHUNK)]
         gradients, weights = (torch.cat(part).double() for part in zip(*parts, strict=True))
-        return gradients * weights[:, None], weights
+        return gradients * weights[:, None] / weights.mean()
 
     def _each(self, pairs: Pairs) -> tuple[Gradients, Float[Tensor, " pair"]]:
         shape = (len(pairs), *self.model.uniforms_shape(1)[1:])
@@ -111,17 +103,3 @@ def some_pairs(train: Pairs, num_pairs: int, block: int) -> Pairs:
         return train[len(train) - num_pairs :]
     places = torch.linspace(0, len(train) - 1, num_pairs, device=train.inputs.device).round().long()
     return train[places]
-
-
-def long_run_covariance(first: Gradients, second: Gradients, block: int) -> Square:
-    """Return the covariance of two gradients of the same pairs, with neighbours up to ``block`` (Newey and West).
-
-    >>> gradients = torch.tensor([[1.0], [-1.0], [1.0], [-1.0]])
-    >>> long_run_covariance(gradients, gradients, 1).item(), long_run_covariance(gradients, gradients, 2).item()
-    (1.0, 0.25)
-    """
-    first, second = first - first.mean(0), second - second.mean(0)
-    total = first.mT @ second
-    for lag in range(1, block):
-        total += (1 - lag / block) * (first[:-lag].mT @ second[lag:] + second[lag:].mT @ first[:-lag])
-    return (total + total.mT) / 2 / len(first)

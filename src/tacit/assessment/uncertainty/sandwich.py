@@ -6,8 +6,8 @@ $$V = \frac1n\, H^{-1}\, \Sigma\, H^{-1}, \qquad \Sigma = \mathrm{Cov}_{(x, y)}\
 
 with $g$ the gradient of one pair and $H$ the curvature. $E_A\,g$ can only be estimated from some graphs; two estimates
 from independent graphs have the covariance of their common part, so $\Sigma = \mathrm{Cov}(g^{(1)}, g^{(2)})$ does not
-include the randomness of graphs. In a series neighbouring gradients are correlated; their covariances up to a lag are
-added with decreasing weights (Newey and West).
+include the randomness of graphs. Pairs that depend on each other are allowed for as in every other sandwich
+(:class:`~tacit.local.Dependence`).
 
 It is valid for edges well inside (0, 1), of a model that is right and trained to its minimum; edges at the boundary are
 treated as known. It requires no training, and is limited to a number of edges and parameters.
@@ -23,12 +23,12 @@ from tacit.assessment.uncertainty.curvature import edge_curvature
 from tacit.assessment.uncertainty.pair_gradients import (
     PairGradients,
     Square,
-    long_run_covariance,
     predictor_names,
     some_pairs,
 )
 from tacit.data import Pairs
 from tacit.errors import InputError
+from tacit.local import Dependence
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
@@ -69,7 +69,8 @@ def sandwich(
     some = some_pairs(train, num_pairs, block)
     view = _View(model, edges, names, generator)
     first, second = view.gradients(some), view.gradients(some)
-    spread = long_run_covariance(first, second, block)
+    dependence = Dependence(block, some.series)
+    spread = dependence.covariances(first - first.mean(0), second - second.mean(0)) / len(some)
     bend = view.curvature(some)
     values, vectors = torch.linalg.eigh(bend)
     floor = FLATTEST * values.abs().median()
