@@ -53,7 +53,7 @@ FEWEST_NODES, FEWEST_ROWS = 4, 200  # of a table, and of each of its series
 MOST_NUMBERS = 2**25  # of the columns of all targets; larger tables are not searched
 ITERATIONS, ROUNDS = 50, 4
 MOST_TRIED = 30  # edges among reached nodes that are dropped one by one
-ENOUGH = 0.3  # nats of an iteration
+ENOUGH, PER_ROW = 0.3, 3e-4  # nats of an iteration, and nats per row of longer tables
 FIRST, STEPS, SHORT = 3, 20.0, 5.0  # iteration, last gains and nats by which a fit that falls short ends early
 SURE, REACHED = 12.0, 2  # gain in nats of a target of eight, and how many must have it, before parents are found anew
 WORTH, MORE = 0.015, 0.06  # nats per row that a first and a further driver must gain: misfits look like weak drivers
@@ -428,7 +428,7 @@ class DriverSearch:
         apart_ones = rows / 2 * (alone.log() + 1)  # less the log likelihood of each target without drivers
         seen_share, without = float(self.rows.mean()) / rows, self._score(alone, parents)
         least = -math.inf if rival is None else rival.score + rival.paid - SHORT  # of the score without its price
-        total = -math.inf
+        total, enough = -math.inf, max(ENOUGH, PER_ROW * rows)
         for number in range(ITERATIONS):
             # maximisation: each target is a regression on its columns and the delayed drivers
             delayed = _delayed(signals)  # (state, row)
@@ -447,7 +447,7 @@ class DriverSearch:
             variances = torch.maximum(variances, (sizes / (told.sum(0) - told).clamp_min(TINY)).amax(1).minimum(alone))
             # expectation: the posterior of the drivers at each frequency
             before, (means, covariances, total) = total, _posterior(residuals, loadings, variances, persistence, share)
-            if total < before + ENOUGH:
+            if total < before + enough:
                 break
             reach = without + seen_share * (total + float(apart_ones.sum()) + STEPS * (total - before))
             if number >= FIRST and reach < least:
