@@ -424,7 +424,9 @@ class DriverSearch:
         complete = bool(self.seen.all())
         inside = basis.mT @ values[:, :, None]  # (target, column, 1)
         of_all = basis.mT.flatten(0, 1)  # (target * column, row)
-        apart = (torch.arange(DELAYS)[None] - torch.arange(DELAYS)[:, None]) % rows
+        turns, times = _frequencies(rows)
+        around = torch.cat([turns[1:].flip(0), turns.conj()]) * (times / rows)  # of the lags 1 - D to D - 1
+        apart = torch.arange(DELAYS)[None] - torch.arange(DELAYS)[:, None] + DELAYS - 1
         apart_ones = rows / 2 * (alone.log() + 1)  # less the log likelihood of each target without drivers
         seen_share, without = float(self.rows.mean()) / rows, self._score(alone, parents)
         least = -math.inf if rival is None else rival.score + rival.paid - SHORT  # of the score without its price
@@ -453,10 +455,10 @@ class DriverSearch:
             if number >= FIRST and reach < least:
                 break
             signals = torch.fft.irfft(means, n=rows)
-            shared = torch.fft.irfft(covariances, n=rows)
+            shared = (covariances @ around.mT).real  # (driver, driver, lag)
             doubt = shared[:, :, apart].permute(0, 2, 1, 3).reshape(count * DELAYS, count * DELAYS)
             doubt = (doubt + doubt.mT) / 2
-            own = shared.diagonal(dim1=0, dim2=1).mT  # (driver, row)
+            own = shared.diagonal(dim1=0, dim2=1).mT[:, DELAYS - 1 :]  # (driver, lag)
             square = signals.square().mean(1) + own[:, 0]
             near = (signals[:, 1:] * signals[:, :-1]).mean(1) + own[:, 1]
             persistence = (near / square).clamp(-0.98, 0.98)
@@ -496,8 +498,9 @@ def _posterior(
     information = products.to(turns) @ (turns.conj()[:, None] * turns).flatten(0, 1)  # (driver, driver, frequency)
     spread = (1 - persistence[:, None] * turns[1]).abs().square()
     information.diagonal(dim1=0, dim2=1).add_(spread.mT)
-    joined = torch.fft.rfft((weighted / share.sqrt()[:, None]).mT @ residuals)  # (state, frequency)
-    evidence = (torch.unflatten(joined, 0, (-1, DELAYS)) * turns.conj()).sum(1)
+    joined = torch.unflatten((weighted / share.sqrt()[:, None]).mT @ residuals, 0, (-1, DELAYS))
+    together = torch.stack([joined[:, delay].roll(-delay, 1) for delay in range(DELAYS)]).sum(0)
+    evidence = torch.fft.rfft(together)  # (driver, frequency)
     covariances, determinants = _inverse(information)
     means = (covariances * evidence).sum(1)
     explained = (evidence.conj() * means).sum(0).real / rows
