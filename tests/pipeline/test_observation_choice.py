@@ -90,6 +90,13 @@ def test_positive_numbers_and_others_have_one_kind():
     assert any("decided on all nodes together" in line for line in plan.choices)
 
 
+def test_several_variables_per_node_have_gaussian_noise():
+    series = series_of("student_t")
+    both = np.concatenate([series.values, np.random.default_rng(6).normal(size=series.values.shape)], 2)
+    plan = plan_of(Series(both, series.nodes, channels=("x", "y")))
+    assert plan.config.observation.kind == "gaussian"
+
+
 def test_gated_counts_in_pairs_are_poisson_with_the_right_probability():
     """A gate switches the whole of a count: inputs are not centred."""
     rng = np.random.default_rng(2)

@@ -91,13 +91,16 @@ def may_choose(config: FitConfig, own: OwnParts) -> bool:
 
 
 def sorts_of(source: Source, config: FitConfig) -> tuple[str, ...]:
-    """Return the sort of the values of each node: 0 and 1, counts, positive numbers or any numbers."""
+    """Return the sort of the values of each node: 0 and 1, counts, positive numbers or any numbers.
+
+    There are no sorts, and so no choice, with several target variables.
+    """
     content = source.content
     if not isinstance(content, NamedPairs) and len(config.data.targets or content.channels) != 1:
-        return (REAL,) * len(content.nodes)
+        return ()
     values = source_values(content, config.data.targets)
     if values.ndim == 3 and values.shape[2] != 1:
-        return (REAL,) * len(content.nodes)
+        return ()
     return tuple(_sort(values[:, node].ravel()) for node in range(len(content.nodes)))
 
 
@@ -269,7 +272,8 @@ def _chosen(
             gains[kind][:, mine] - torch.stack([gains[found[place]][:, place] for place in mine], 1),
             least[kind][mine],
         )
-        total, error = (float(one) for one in _total(gain.sum(1, keepdim=True), dependence))
+        of_all, its_error = _total(gain.sum(1, keepdim=True), dependence)
+        total, error = float(of_all), float(its_error)
         if total > float(price.sum()) + ERRORS * error and bool((gain.sum(0) / price).median() > 1):
             values, number = float(rows[mine].sum()), "all nodes" if len(mine) == len(nodes) else f"{len(mine)} nodes"
             grounds[kind] = (
@@ -285,10 +289,10 @@ def _chosen(
     together, best = list(found), torch.zeros(len(some), dtype=torch.float64)
     for kind in data:
         gain = gains[kind] - torch.stack([gains[one][:, place] for place, one in enumerate(together)], 1)
-        total, error = _total(gain, dependence)
-        needs = total > torch.maximum(NEEDED * rows, least[kind]) + SURE * error
-        for place in (needs & (total > best)).nonzero()[:, 0].tolist():
-            found[place], best[place] = kind, total[place]
+        totals, errors = _total(gain, dependence)
+        needs = totals > torch.maximum(NEEDED * rows, least[kind]) + SURE * errors
+        for place in (needs & (totals > best)).nonzero()[:, 0].tolist():
+            found[place], best[place] = kind, totals[place]
     for kind in {*found} - {*together}:
         lowest = min(float(best[place] / rows[place]) for place, one in enumerate(found) if one == kind)
         grounds[kind] = f"; decided on each of these nodes alone: at least {lowest:.2f} nats per value better"
