@@ -1,7 +1,7 @@
 r"""Choice of the observation model from the data, with the graph in the model.
 
 The values of a node determine the possible kinds: 0 and 1, counts, positive numbers, any numbers. Among several kinds,
-the likelihood with the edges that may exist decides, where edges have gates if these are needed. A kind gains
+the likelihood with the edges that may exist decides; those of the simplest kind have gates if needed. A kind gains
 
 $$G = \sum_{t, i} \big(\ell_{ti} - \ell^0_{ti}\big) - \tfrac{k - k_0}{2} \log n, \qquad
 \ell_{ti} \text{ of row } t \text{ and node } i, \quad k \text{ parameters of noise and gates}, \quad n \text{ rows},$$
@@ -45,7 +45,7 @@ from tacit.registry import OBSERVATIONS
 FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"
 MOST_MEAN = 100.0  # integers with a larger mean are treated as real numbers
 MOST_CATEGORIES = 7  # different integers that may be ordered categories
-MOST_NODES, DECIDING_NODES = 12, 8  # of more nodes than the first, about as many as the second decide for all
+MOST_NODES, DECIDING_NODES = 10, 5  # of more nodes than the first, about as many as the second decide for all
 MOST_ROWS, MOST_PARENTS, MOST_GATES = 1500, 4, 3  # of a node; the time grows with 2 to the power of the gates
 LIKELY = 0.5  # lowest ``exists`` of the parents that are used
 BIASED, STD_ERRORS = 0.05, 4.0  # mean of residuals in deviations of the target, and in standard errors
@@ -223,7 +223,8 @@ def _chosen(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the kind of each node, and what the kinds other than the simplest were decided on.
 
-    Gates are chosen only if a kind would win without them. If there are many nodes, some of them decide for all.
+    If a kind would win without gates, it must also win against the simplest kind with gates. If there are many nodes,
+    some of them decide for all.
     """
     simplest = kinds[0]
     some = nodes if len(nodes) <= MOST_NODES else nodes[:: math.ceil(len(nodes) / DECIDING_NODES)]
@@ -244,11 +245,11 @@ def _chosen(
             places[kind], models[kind] = mine, model
             data[kind] = [_regression(dataset, train, evidence, model, some[place]) for place in mine]
     gains = dict[str, Float[Tensor, "row node"]]()  # over the simplest kind; 0 where a kind is impossible or not suited
+    fits = dict[str, list[GatedFit]]()
     for gates in (False, True):
-        fits = {
-            kind: choose_gates(ones, [torch.full((len(one.sent),), gates) for one in ones], MOST_GATES)
-            for kind, ones in data.items()
-        }
+        for kind, ones in data.items():
+            if kind == simplest or not gates:
+                fits[kind] = choose_gates(ones, [torch.full((len(one.sent),), gates) for one in ones], MOST_GATES)
         gains = {simplest: torch.zeros(len(train), len(some), dtype=torch.float64)}
         for kind in data.keys() - {simplest}:
             spacing = _log_spacing(models[simplest], models[kind], some)
@@ -268,13 +269,10 @@ def _chosen(
     for kind in sorted(data.keys() - {simplest}, key=lambda kind: -float(gains[kind].sum())):
         mine = [place for place in places[kind] if found[place] != kind]
         earlier = found[mine[0]]
-        gain, price = (
-            gains[kind][:, mine] - torch.stack([gains[found[place]][:, place] for place in mine], 1),
-            least[kind][mine],
-        )
-        of_all, its_error = _total(gain.sum(1, keepdim=True), dependence)
-        total, error = float(of_all), float(its_error)
-        if total > float(price.sum()) + ERRORS * error and bool((gain.sum(0) / price).median() > 1):
+        over = gains[kind][:, mine] - torch.stack([gains[found[place]][:, place] for place in mine], 1)
+        of_all, its_error = _total(over.sum(1, keepdim=True), dependence)
+        total, error, asked = float(of_all), float(its_error), least[kind][mine]
+        if total > float(asked.sum()) + ERRORS * error and bool((over.sum(0) / asked).median() > 1):
             values, number = float(rows[mine].sum()), "all nodes" if len(mine) == len(nodes) else f"{len(mine)} nodes"
             grounds[kind] = (
                 f"; decided on {number} together: {total / values:.2f} +- {error / values:.2f} nats per value"
@@ -288,8 +286,8 @@ def _chosen(
     # a node alone
     together, best = list(found), torch.zeros(len(some), dtype=torch.float64)
     for kind in data:
-        gain = gains[kind] - torch.stack([gains[one][:, place] for place, one in enumerate(together)], 1)
-        totals, errors = _total(gain, dependence)
+        over = gains[kind] - torch.stack([gains[one][:, place] for place, one in enumerate(together)], 1)
+        totals, errors = _total(over, dependence)
         needs = totals > torch.maximum(NEEDED * rows, least[kind]) + SURE * errors
         for place in (needs & (totals > best)).nonzero()[:, 0].tolist():
             found[place], best[place] = kind, totals[place]
