@@ -69,3 +69,17 @@ def test_values_that_are_not_finite_are_avoided():
 
     found = maximise(logarithm, torch.tensor([[0.01], [5.0]], dtype=DOUBLE), *limits(2, 1))
     assert torch.allclose(found, torch.ones(2, 1, dtype=DOUBLE), atol=1e-3)
+
+
+def test_the_last_step_is_as_exact_as_a_further_one_and_is_not_evaluated():
+    """The maximum of minus cosh(x - 1): a step from .01 beside it is the last, and cubes the distance."""
+    asked = []
+
+    def valley(numbers, which):
+        asked.append(len(numbers))
+        x = numbers[:, 0] - 1
+        return -x.cosh(), -x.sinh()[:, None], x.cosh()[:, None, None]
+
+    found = maximise(valley, torch.tensor([[1.01]], dtype=DOUBLE), *limits(1, count=1))
+    assert asked == [1]
+    assert abs(float(found[0, 0]) - 1) < 1e-6

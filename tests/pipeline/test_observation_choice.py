@@ -64,11 +64,37 @@ def test_nodes_of_different_values_have_kinds_of_their_own():
     assert kinds == {**dict.fromkeys("abcd", "poisson"), **dict.fromkeys("efgh", "gaussian")}
 
 
-def test_nodes_with_light_tails_beside_nodes_with_heavy_ones_are_gaussian():
+def test_nodes_with_somewhat_heavier_tails_do_not_split_a_table():
+    """Half of the nodes gain from heavy tails, none of them clearly: the table stays simple."""
     heavy, light = series_of("student_t"), series_of("gaussian")
     both = Series(np.concatenate([heavy.values, light.values], 1), tuple("abcdefgh"))
-    kinds = plan_of(both).config.observation.kind
-    assert kinds == {**dict.fromkeys("abcd", "student_t"), **dict.fromkeys("efgh", "gaussian")}
+    assert plan_of(both).config.observation.kind == "gaussian"
+
+
+def test_a_node_that_clearly_needs_another_kind_has_its_own():
+    series, rng = series_of("gaussian", 900), np.random.default_rng(5)
+    values = series.values.copy()
+    values[:, 3, 0] += rng.normal(size=900) * np.where(rng.random(900) < 0.1, 12.0, 0.1)
+    plan = plan_of(Series(values, series.nodes))
+    assert plan.config.observation.kind == {**dict.fromkeys("abc", "gaussian"), "d": "student_t"}
+    (reason,) = (line for line in plan.choices if line.startswith("observation = "))
+    assert reason.startswith("observation = student_t (1 of 4 nodes: d): ")
+    assert "decided on each of these nodes alone" in reason
+
+
+def test_positive_numbers_and_others_have_one_kind():
+    series = series_of("student_t", 900)
+    values = series.values + np.array([0.0, 0.0, 500.0, 500.0])[:, None]
+    plan = plan_of(Series(values, series.nodes))
+    assert plan.config.observation.kind == "student_t"
+    assert any("decided on all nodes together" in line for line in plan.choices)
+
+
+def test_several_variables_per_node_have_gaussian_noise():
+    series = series_of("student_t")
+    both = np.concatenate([series.values, np.random.default_rng(6).normal(size=series.values.shape)], 2)
+    plan = plan_of(Series(both, series.nodes, channels=("x", "y")))
+    assert plan.config.observation.kind == "gaussian"
 
 
 def test_gated_counts_in_pairs_are_poisson_with_the_right_probability():

@@ -8,7 +8,8 @@ $$\Delta = (H + \lambda I)^{-1} g, \qquad \lVert \Delta \rVert \le r$$
 with the smallest $\lambda \ge 0$ for which the matrix is positive definite and the step is within the radius $r$ (More
 and Sorensen 1983). $r$ follows from how well the last step was predicted. Near a maximum $\lambda = 0$ and convergence
 is quadratic. Bounded parameters stay at a bound while the gradient points outwards. A row leaves the batch when the
-gain that its next step predicts is below ``TOLERANCE``.
+gain that its next step predicts is below ``TOLERANCE``. A full step that predicts less than ``CLOSE`` is the last one,
+because a further step would predict about the square of that gain.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 MOST_STEPS = 200
-TOLERANCE = 1e-7  # nats
+TOLERANCE, CLOSE = 1e-7, 1e-4  # nats
 LEAST_CURVATURE = 1e-6  # below it a parameter is not determined by the data
 MOST_RADIUS = 3.0  # of the first step if the curvature is not positive definite
 GOOD, POOR = 0.75, 0.25  # share of the predicted gain above which the radius is raised, and below which it is lowered
@@ -52,8 +53,11 @@ def maximise(
             numbers, gradient, curvature, radius, free[active], bound[active], reach[active]
         )
         going = predicted > TOLERANCE
+        last = going & (predicted < CLOSE) & (size < FULL * radius) & (step.abs() <= reach[active]).all(1)
+        going &= ~last
         if not going.all():
-            found[active[~going]] = numbers[~going]
+            ended = torch.where(last[:, None], torch.clamp(numbers + step, -bound[active], bound[active]), numbers)
+            found[active[~going]] = ended[~going]
             if not going.any():
                 return found
             active, numbers, step, predicted, size = (one[going] for one in (active, numbers, step, predicted, size))

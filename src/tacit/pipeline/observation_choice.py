@@ -1,25 +1,36 @@
 r"""Choice of the observation model from the data, with the graph in the model.
 
 The values of a node determine the possible kinds: 0 and 1, counts, positive numbers, any numbers. Among several kinds,
-the likelihood with the edges that may exist decides, where edges have gates if these are needed:
+the likelihood with the edges that may exist decides; those of the simplest kind have gates if needed. A kind gains
 
-$$\ell - \tfrac k2 \log n, \qquad k \text{ parameters of the noise and gates}, \quad n \text{ rows},$$
+$$G = \sum_{t, i} \big(\ell_{ti} - \ell^0_{ti}\big) - \tfrac{k - k_0}{2} \log n, \qquad
+\ell_{ti} \text{ of row } t \text{ and node } i, \quad k \text{ parameters of noise and gates}, \quad n \text{ rows},$$
 
-summed over nodes with the same sort of values (:func:`~tacit.assessment.uncertainty.choose_gates`). A count whose rate
+over the simplest kind, with superscript 0 (:func:`~tacit.assessment.uncertainty.choose_gates`). A count whose rate
 changes because edges act at times has a variance above its mean; without gates, this would look like overdispersion.
+
+One kind is chosen for all numbers of a table, and one for all integers. A kind that is not the simplest must gain
+
+$$G > \delta\, n + c\, s, \qquad s \text{ the standard error of } G, \quad \delta \text{ nats per row},$$
+
+over all nodes together, and at least the price $\delta$ for most nodes. In doubt the simplest kind loses little, and is
+the same for the next rows of the table. A node gets a kind of its own only if it clearly needs one: a larger price and
+more standard errors, for this node alone.
 """
 
 import math
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
 from tacit.assessment.evidence import num_sent
 from tacit.assessment.uncertainty import choose_gates
+from tacit.assessment.uncertainty.dependence import Dependence
 from tacit.config import FitConfig
-from tacit.data import NamedPairs, Pairs
+from tacit.data import NamedPairs, Pairs, usual_block
 from tacit.errors import InputError
 from tacit.local import GatedFit, GatedRegression
 from tacit.observation import ObservationModel, PositiveMean
@@ -34,22 +45,25 @@ from tacit.registry import OBSERVATIONS
 FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"
 MOST_MEAN = 100.0  # integers with a larger mean are treated as real numbers
 MOST_CATEGORIES = 7  # different integers that may be ordered categories
-MOST_NODES, DECIDING_NODES = 8, 4  # of more nodes than the first, about as many as the second decide for all
+MOST_NODES, DECIDING_NODES = 10, 5  # of more nodes than the first, about as many as the second decide for all
 MOST_ROWS, MOST_PARENTS, MOST_GATES = 1500, 4, 3  # of a node; the time grows with 2 to the power of the gates
 LIKELY = 0.5  # lowest ``exists`` of the parents that are used
 BIASED, STD_ERRORS = 0.05, 4.0  # mean of residuals in deviations of the target, and in standard errors
 NOISELESS = 0.02  # of a target's deviation
-LEAST_NATS = 2.0  # by which a kind must be better for a node if most nodes have another kind
-WORTH = 0.01  # nats per row that a kind with more parameters must gain,
-FEWEST_NATS = 6.0  # and per node
+WORTH, ERRORS = 0.03, 2.0  # nats per row and node that another kind must gain, and in how many standard errors,
+NEEDED, SURE = 0.15, 4.0  # and the same for one node alone
+OVERDISPERSED, WIDER = 0.01, "negative_binomial"  # a Poisson model of such counts would be too sure of edges
+FEWEST_NATS = 6.0  # per node, with few rows
+MOST_NAMED = 4  # nodes in a reason
 YES_NO, COUNTS, GRADES, POSITIVE, REAL = "bernoulli", "poisson", "grades", "positive", "gaussian"
 FIRST = {GRADES: COUNTS, POSITIVE: REAL}  # the simplest kind of a sort, if it has another name
-KINDS = {
-    COUNTS: ("poisson", "negative_binomial", "gaussian"),
-    GRADES: ("poisson", "negative_binomial", "ordered"),
-    POSITIVE: ("gaussian", "student_t", "log_normal"),
-    REAL: ("gaussian", "student_t"),
+NUMBERS = (REAL, POSITIVE)
+KINDS = {  # of the sorts that are decided together, the simplest first
+    (COUNTS,): ("poisson", "negative_binomial", "gaussian"),
+    (GRADES,): ("poisson", "negative_binomial", "ordered"),
+    NUMBERS: ("gaussian", "student_t", "log_normal"),
 }
+IMPOSSIBLE = (REAL, "log_normal")
 REASONS = {
     "bernoulli": "the values are 0 and 1",
     "poisson": "the values are counts, and with the graph in the model their variance equals their mean",
@@ -77,13 +91,16 @@ def may_choose(config: FitConfig, own: OwnParts) -> bool:
 
 
 def sorts_of(source: Source, config: FitConfig) -> tuple[str, ...]:
-    """Return the sort of the values of each node: 0 and 1, counts, positive numbers or any numbers."""
+    """Return the sort of the values of each node: 0 and 1, counts, positive numbers or any numbers.
+
+    There are no sorts, and so no choice, with several target variables.
+    """
     content = source.content
     if not isinstance(content, NamedPairs) and len(config.data.targets or content.channels) != 1:
-        return (REAL,) * len(content.nodes)
+        return ()
     values = source_values(content, config.data.targets)
     if values.ndim == 3 and values.shape[2] != 1:
-        return (REAL,) * len(content.nodes)
+        return ()
     return tuple(_sort(values[:, node].ravel()) for node in range(len(content.nodes)))
 
 
@@ -136,18 +153,16 @@ def with_chosen_kinds(
     """Return the config with the kinds that fit best, the reasons, and whether the kinds changed."""
     if not sorts:
         return config, [], False
-    choice = choose_kinds(config, dataset, evidence, sorts)
+    kinds, reasons = choose_kinds(config, dataset, evidence, sorts)
     before = kinds_of(config, dataset.nodes)
-    if all(
-        old in (kind, AUTO) and kind in (old, REAL) for old, kind in zip(before, choice.kinds.values(), strict=True)
-    ):
-        return config, choice.reasons, False
+    if all(old in (kind, AUTO) and kind in (old, REAL) for old, kind in zip(before, kinds.values(), strict=True)):
+        return config, reasons, False
     open_values = {
         "observation": config.observation.model_copy(update={"categories": None, "largest_count": None}),
         "data": config.data.model_copy(update={"from_zero": ()}),
     }
-    config = _with_kinds(config.model_copy(update=open_values), choice.kinds)
-    ordered = [kind == ORDERED for kind in choice.kinds.values()]
+    config = _with_kinds(config.model_copy(update=open_values), kinds)
+    ordered = [kind == ORDERED for kind in kinds.values()]
     if any(ordered):  # all values, including categories that do not occur in the training part
         values = np.unique(source_values(source.content, config.data.targets)[:, ordered])
         categories = tuple(values[~np.isnan(values)].tolist())
@@ -155,7 +170,7 @@ def with_chosen_kinds(
             update={"observation": config.observation.model_copy(update={"categories": categories})}
         )
     config, said = settle_observation(source, config, own, seed)
-    return config, [*choice.reasons, *said], True
+    return config, [*reasons, *said], True
 
 
 def with_open_noise(config: FitConfig, sorts: tuple[str, ...]) -> FitConfig:
@@ -172,85 +187,134 @@ def _with_kinds(config: FitConfig, kinds: dict[str, str]) -> FitConfig:
     return config.model_copy(update={"observation": config.observation.model_copy(update={"kind": kind})})
 
 
-@dataclass(frozen=True)
-class KindsChoice:
-    """The kind of each node, and a sentence for each sort of nodes."""
-
-    kinds: dict[str, str]
-    reasons: list[str]
-
-
 def choose_kinds(
     config: FitConfig, dataset: Dataset, evidence: RegressionEvidence, sorts: tuple[str, ...]
-) -> KindsChoice:
-    """Return the best kind for each sort of nodes; a node for which another kind is clearly better has that kind."""
-    kinds, reasons = dict[str, str](), list[str]()
-    for sort in dict.fromkeys(sorts):
-        nodes = [node for node, one in enumerate(sorts) if one == sort]
-        found = [sort] * len(nodes) if sort == YES_NO else _best(config, dataset, evidence, nodes, KINDS[sort])
-        kinds |= {dataset.nodes[node]: kind for node, kind in zip(nodes, found, strict=True)}
-    counts = Counter(kinds.values())
-    integers = [dataset.nodes[node] for node, sort in enumerate(sorts) if sort == COUNTS]
-    counts[REAL] = sum(kinds[node] == REAL for node in integers)  # of real numbers Gaussian noise needs no reason
-    for kind, count in counts.items():
-        if count:
-            some = "" if count == len(kinds) else f" ({count} of {len(kinds)} nodes)"
-            reasons.append(f"observation = {kind}{some}: {REASONS[kind]}")
-    return KindsChoice({node: kinds[node] for node in dataset.nodes}, reasons)
+) -> tuple[dict[str, str], list[str]]:
+    """Return the kind of each node, and a reason for each kind; Gaussian noise of real numbers needs no reason."""
+    kinds, reasons, count = dict(zip(dataset.nodes, sorts, strict=True)), list[str](), len(sorts)
+    if YES_NO in sorts:
+        reasons.append(_reason(YES_NO, [name for name, kind in kinds.items() if kind == YES_NO], count))
+    for together, possible in KINDS.items():
+        nodes = [node for node, sort in enumerate(sorts) if sort in together]
+        if nodes:
+            chosen, grounds = _chosen(config, dataset, evidence, nodes, sorts, possible)
+            found = {dataset.nodes[node]: kind for node, kind in zip(nodes, chosen, strict=True)}
+            kinds |= found
+            for kind in dict.fromkeys(chosen):
+                if together != NUMBERS or kind != REAL:
+                    mine = [name for name, one in found.items() if one == kind]
+                    reasons.append(_reason(kind, mine, count) + grounds.get(kind, ""))
+    return kinds, reasons
 
 
-def _best(
-    config: FitConfig, dataset: Dataset, evidence: RegressionEvidence, nodes: list[int], kinds: tuple[str, ...]
-) -> list[str]:
-    """Return the kind of each node: the one with the largest sum over nodes, or the clearly best one of the node.
+def _reason(kind: str, nodes: list[str], count: int) -> str:
+    named = ", ".join(nodes[:MOST_NAMED]) + (f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else "")
+    some = "" if len(nodes) == count else f" ({len(nodes)} of {count} nodes: {named})"
+    return f"observation = {kind}{some}: {REASONS[kind]}"
 
-    A later kind must be clearly better than the first. Gates are chosen only if a kind would win without them. If there
-    are many nodes, some of them decide for all.
+
+def _chosen(
+    config: FitConfig,
+    dataset: Dataset,
+    evidence: RegressionEvidence,
+    nodes: list[int],
+    sorts: tuple[str, ...],
+    kinds: tuple[str, ...],
+) -> tuple[list[str], dict[str, str]]:
+    """Return the kind of each node, and what the kinds other than the simplest were decided on.
+
+    If a kind would win without gates, it must also win against the simplest kind with gates. If there are many nodes,
+    some of them decide for all.
     """
+    simplest = kinds[0]
     some = nodes if len(nodes) <= MOST_NODES else nodes[:: math.ceil(len(nodes) / DECIDING_NODES)]
-    train = dataset.split.train[:: math.ceil(len(dataset.split.train) / MOST_ROWS)].to("cpu")
-    models = {kind: model for kind in kinds if (model := _model(config, dataset, train, some, kind)) is not None}
-    data = {
-        kind: [_regression(dataset, train, evidence, model, node) for node in some] for kind, model in models.items()
+    step = math.ceil(len(dataset.split.train) / MOST_ROWS)
+    train, reach = dataset.split.train[::step].to("cpu"), math.ceil(dataset.preparation.reach / step)
+    dependence = Dependence(usual_block(len(train), reach) if reach else 1, train.series)
+    known = _known(train)[:, some]
+    rows = known.sum(0).double()  # (node,)
+    least = {
+        kind: torch.maximum((OVERDISPERSED if kind == WIDER else WORTH) * rows, torch.tensor(FEWEST_NATS))
+        for kind in kinds
     }
-    least = max(WORTH * len(train), FEWEST_NATS)
+    places, models, data = dict[str, list[int]](), dict[str, ObservationModel](), dict[str, list[GatedRegression]]()
+    for kind in kinds:
+        mine = [place for place, node in enumerate(some) if (sorts[node], kind) != IMPOSSIBLE]
+        model = _model(config, dataset, train, [some[place] for place in mine], kind) if mine else None
+        if model is not None:
+            places[kind], models[kind] = mine, model
+            data[kind] = [_regression(dataset, train, evidence, model, some[place]) for place in mine]
+    gains = dict[str, Float[Tensor, "row node"]]()  # over the simplest kind; 0 where a kind is impossible or not suited
+    fits = dict[str, list[GatedFit]]()
     for gates in (False, True):
-        masks = {kind: [torch.full((len(one.sent),), gates) for one in data[kind]] for kind in data}
-        fits = {kind: choose_gates(data[kind], masks[kind], MOST_GATES) for kind in data}
-        places = range(len(some))
-        scores = {
-            kind: np.array([_criterion(data[kind][place], fits[kind][place]) for place in places]) for kind in fits
-        }
-        scores = {
-            kind: scores[kind] + _log_spacing(models[kinds[0]], models[kind], data[kind], some) for kind in scores
-        }
-        noisy = [all(_has_noise(data[kind][place], fits[kind][place]) for kind in fits) for place in places]
-        gains = {kind: np.where(noisy, scores[kind] - scores[kinds[0]], 0.0) for kind in scores}
-        data = {kind: data[kind] for kind in data if kind == kinds[0] or gains[kind].max() > least}
+        for kind, ones in data.items():
+            if kind == simplest or not gates:
+                fits[kind] = choose_gates(ones, [torch.full((len(one.sent),), gates) for one in ones], MOST_GATES)
+        gains = {simplest: torch.zeros(len(train), len(some), dtype=torch.float64)}
+        for kind in data.keys() - {simplest}:
+            spacing = _log_spacing(models[simplest], models[kind], some)
+            gains[kind] = gains[simplest].clone()
+            for place, one, fit in zip(places[kind], data[kind], fits[kind], strict=True):
+                base, first = data[simplest][place], fits[simplest][place]
+                if not (_has_noise(one, fit) and _has_noise(base, first) and _is_unbiased(one, fit)):
+                    continue
+                price = (_num_parameters(one, fit) - _num_parameters(base, first)) / 2 * math.log(float(rows[place]))
+                gain = one.row_log_likelihoods(fit) - base.row_log_likelihoods(first) + spacing[place]
+                gains[kind][known[:, place], place] = gain - price / rows[place]
+        data = {kind: data[kind] for kind in data if kind == simplest or bool((gains[kind].sum(0) > least[kind]).any())}
         if len(data) == 1:
-            return [kinds[0]] * len(nodes)
-    gains = {kind: gains[kind] for kind in data}
-    common = max(gains, key=lambda kind: gains[kind].sum() - least * len(some) * (kind != kinds[0]))
-    suits = {kind: [_is_unbiased(data[kind][place], fits[kind][place]) for place in places] for kind in data}
+            return [simplest] * len(nodes), {}
+    # all nodes together that can have a kind
+    found, grounds = [simplest] * len(some), dict[str, str]()
+    for kind in sorted(data.keys() - {simplest}, key=lambda kind: -float(gains[kind].sum())):
+        mine = [place for place in places[kind] if found[place] != kind]
+        earlier = found[mine[0]]
+        over = gains[kind][:, mine] - torch.stack([gains[found[place]][:, place] for place in mine], 1)
+        of_all, its_error = _total(over.sum(1, keepdim=True), dependence)
+        total, error, asked = float(of_all), float(its_error), least[kind][mine]
+        if total > float(asked.sum()) + ERRORS * error and bool((over.sum(0) / asked).median() > 1):
+            values, number = float(rows[mine].sum()), "all nodes" if len(mine) == len(nodes) else f"{len(mine)} nodes"
+            grounds[kind] = (
+                f"; decided on {number} together: {total / values:.2f} +- {error / values:.2f} nats per value"
+            )
+            grounds[kind] += f" better than {earlier}"
+            for place in mine:
+                found[place] = kind
     if len(some) < len(nodes):
-        return [common if all(suits[common]) else kinds[0]] * len(nodes)
-    names, found = list(gains), list[str]()
-    best = [names[place] for place in np.stack([gains[name] for name in names]).argmax(0)]
-    for place, kind in enumerate(best):
-        needed = LEAST_NATS if kind == kinds[0] else least
-        chosen = kind if gains[kind][place] > gains[common][place] + needed else common
-        found.append(chosen if suits[chosen][place] else kinds[0])
-    return found
+        of_sort = {sorts[some[place]]: kind for place, kind in enumerate(found)}
+        return [of_sort.get(sorts[node], simplest) for node in nodes], grounds
+    # a node alone
+    together, best = list(found), torch.zeros(len(some), dtype=torch.float64)
+    for kind in data:
+        over = gains[kind] - torch.stack([gains[one][:, place] for place, one in enumerate(together)], 1)
+        totals, errors = _total(over, dependence)
+        needs = totals > torch.maximum(NEEDED * rows, least[kind]) + SURE * errors
+        for place in (needs & (totals > best)).nonzero()[:, 0].tolist():
+            found[place], best[place] = kind, totals[place]
+    for kind in {*found} - {*together}:
+        lowest = min(float(best[place] / rows[place]) for place, one in enumerate(found) if one == kind)
+        grounds[kind] = f"; decided on each of these nodes alone: at least {lowest:.2f} nats per value better"
+    return found, grounds
 
 
-def _log_spacing(
-    first: ObservationModel, model: ObservationModel, data: list[GatedRegression], nodes: list[int]
-) -> np.ndarray:
+def _total(
+    gains: Float[Tensor, "row node"], dependence: Dependence
+) -> tuple[Float[Tensor, " node"], Float[Tensor, " node"]]:
+    """Return the sums over rows, and their standard errors."""
+    apart = gains - gains.mean(0)
+    return gains.sum(0), dependence.covariance(apart, apart).clamp_min(0.0).sqrt()
+
+
+def _log_spacing(first: ObservationModel, model: ObservationModel, nodes: list[int]) -> list[float]:
     """Return the log spacing of integers in scaled units, which makes densities comparable with probability masses."""
     if not isinstance(first, PositiveMean) or first.support != "counts" or model.support != "real":
-        return np.zeros(len(nodes))
-    units = first.unit[nodes, 0].double().numpy()
-    return np.array([-len(one.targets) * math.log(unit) for one, unit in zip(data, units, strict=True)])
+        return [0.0] * len(nodes)
+    return [-math.log(float(first.unit[node, 0])) for node in nodes]
+
+
+def _known(train: Pairs) -> Bool[Tensor, "row node"]:
+    shape = train.targets.shape[:2]
+    return torch.ones(shape, dtype=torch.bool) if train.observed is None else train.observed[..., 0] > 0
 
 
 def _model(config: FitConfig, dataset: Dataset, train: Pairs, nodes: list[int], kind: str) -> ObservationModel | None:
@@ -279,7 +343,7 @@ def _regression(
     parents = exists.masked_fill(~kept, -1.0).argsort(descending=True)[: min(MOST_PARENTS, int(kept.sum()))]
     layout = layout_of(dataset.preparation)
     sent = layout.lags(train.inputs)[..., : num_sent(layout)].flatten(2).double()  # (row, node, sent)
-    known = torch.ones(len(train), dtype=torch.bool) if train.observed is None else train.observed[:, node, 0] > 0
+    known = _known(train)[:, node]
     own = train.inputs[known, node].double()
     return GatedRegression(
         torch.cat([own, torch.ones_like(own[:, :1])], 1),
@@ -291,9 +355,8 @@ def _regression(
     )
 
 
-def _criterion(data: GatedRegression, fit: GatedFit) -> float:
-    parameters = sum(value.numel() for value in data.observation.parameters()) + int(fit.gated.sum())
-    return fit.log_likelihood - parameters / 2 * math.log(len(data.targets))
+def _num_parameters(data: GatedRegression, fit: GatedFit) -> int:
+    return sum(value.numel() for value in data.observation.parameters()) + int(fit.gated.sum())
 
 
 def _has_noise(data: GatedRegression, fit: GatedFit) -> bool:

@@ -53,7 +53,7 @@ FEWEST_NODES, FEWEST_ROWS = 4, 200  # of a table, and of each of its series
 MOST_NUMBERS = 2**25  # of the columns of all targets; larger tables are not searched
 ITERATIONS, ROUNDS = 50, 4
 MOST_TRIED = 30  # edges among reached nodes that are dropped one by one
-ENOUGH = 0.3  # nats of an iteration
+ENOUGH, PER_ROW = 0.3, 3e-4  # nats of an iteration, and nats per row of longer tables
 FIRST, STEPS, SHORT = 3, 20.0, 5.0  # iteration, last gains and nats by which a fit that falls short ends early
 SURE, REACHED = 12.0, 2  # gain in nats of a target of eight, and how many must have it, before parents are found anew
 WORTH, MORE = 0.015, 0.06  # nats per row that a first and a further driver must gain: misfits look like weak drivers
@@ -444,11 +444,13 @@ class DriverSearch:
         complete = bool(self.seen.all())
         inside = basis.mT @ values[:, :, None]  # (target, column, 1)
         of_all = basis.mT.flatten(0, 1)  # (target * column, row)
-        apart = (torch.arange(DELAYS)[None] - torch.arange(DELAYS)[:, None]) % rows
+        turns, times = _frequencies(rows)
+        around = torch.cat([turns[1:].flip(0), turns.conj()]) * (times / rows)  # of the lags 1 - D to D - 1
+        apart = torch.arange(DELAYS)[None] - torch.arange(DELAYS)[:, None] + DELAYS - 1
         apart_ones = rows / 2 * (alone.log() + 1)  # less the log likelihood of each target without drivers
         seen_share, without = float(self.rows.mean()) / rows, self._score(alone, parents)
         least = -math.inf if rival is None else rival.score + rival.paid - SHORT  # of the score without its price
-        total = -math.inf
+        total, enough = -math.inf, max(ENOUGH, PER_ROW * rows)
         for number in range(ITERATIONS):
             # maximisation: each target is a regression on its columns and the delayed drivers
             delayed = _delayed(signals)  # (state, row)
@@ -467,16 +469,16 @@ class DriverSearch:
             variances = torch.maximum(variances, (sizes / (told.sum(0) - told).clamp_min(TINY)).amax(1).minimum(alone))
             # expectation: the posterior of the drivers at each frequency
             before, (means, covariances, total) = total, _posterior(residuals, loadings, variances, persistence, share)
-            if total < before + ENOUGH:
+            if total < before + enough:
                 break
             reach = without + seen_share * (total + float(apart_ones.sum()) + STEPS * (total - before))
             if number >= FIRST and reach < least:
                 break
             signals = torch.fft.irfft(means, n=rows)
-            shared = torch.fft.irfft(covariances, n=rows)
+            shared = (covariances @ around.mT).real  # (driver, driver, lag)
             doubt = shared[:, :, apart].permute(0, 2, 1, 3).reshape(count * DELAYS, count * DELAYS)
             doubt = (doubt + doubt.mT) / 2
-            own = shared.diagonal(dim1=0, dim2=1).mT  # (driver, row)
+            own = shared.diagonal(dim1=0, dim2=1).mT[:, DELAYS - 1 :]  # (driver, lag)
             square = signals.square().mean(1) + own[:, 0]
             near = (signals[:, 1:] * signals[:, :-1]).mean(1) + own[:, 1]
             persistence = (near / square).clamp(-0.98, 0.98)
@@ -516,8 +518,9 @@ def _posterior(
     information = products.to(turns) @ (turns.conj()[:, None] * turns).flatten(0, 1)  # (driver, driver, frequency)
     spread = (1 - persistence[:, None] * turns[1]).abs().square()
     information.diagonal(dim1=0, dim2=1).add_(spread.mT)
-    joined = torch.fft.rfft((weighted / share.sqrt()[:, None]).mT @ residuals)  # (state, frequency)
-    evidence = (torch.unflatten(joined, 0, (-1, DELAYS)) * turns.conj()).sum(1)
+    joined = torch.unflatten((weighted / share.sqrt()[:, None]).mT @ residuals, 0, (-1, DELAYS))
+    together = torch.stack([joined[:, delay].roll(-delay, 1) for delay in range(DELAYS)]).sum(0)
+    evidence = torch.fft.rfft(together)  # (driver, frequency)
     covariances, determinants = _inverse(information)
     means = (covariances * evidence).sum(1)
     explained = (evidence.conj() * means).sum(0).real / rows
