@@ -28,7 +28,7 @@ from torch import Tensor
 
 from tacit.assessment.evidence import num_sent
 from tacit.assessment.uncertainty import choose_gates
-from tacit.assessment.uncertainty.dependence import Dependence
+from tacit.local import Dependence
 from tacit.config import FitConfig
 from tacit.data import NamedPairs, Pairs, usual_block
 from tacit.errors import InputError

@@ -156,6 +156,21 @@ def test_a_shared_driver_is_found_and_is_no_edge(seed):
     assert len(probs[False]) >= 6
 
 
+def test_drivers_of_long_tables_are_sought_in_the_last_rows_and_fitted_to_all(monkeypatch):
+    reached = (1, 3, 4, 6)
+    pairs = pairs_of(series_of(0, rows=900, reached=reached))
+    every = find_drivers(pairs, LAYOUT, candidates(8), FORM)
+    monkeypatch.setattr("tacit.assessment.evidence.drivers.SEARCHED", 500)
+    few = find_drivers(pairs, LAYOUT, candidates(8), FORM)
+    assert every is not None
+    assert few is not None
+    assert few.columns.shape == every.columns.shape
+    assert few.reached.nonzero()[:, 0].tolist() == list(reached)
+    for target in reached:
+        first, second = (one.columns[:, target, :1] for one in (few, every))
+        assert float(torch.corrcoef(torch.cat([first, second], 1).mT)[0, 1].abs()) > 0.95
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_edges_and_hubs_are_no_drivers(seed):
     for options in ({"edges": ((0, 1), (1, 2), (3, 4), (0, 5))}, {"hub": True}, {}):
@@ -175,12 +190,12 @@ def test_forecasts_are_compared_by_the_likelihood_of_their_errors():
     columns = search_columns(pairs, LAYOUT, candidates(8), squares=False)
     search, parents = DriverSearch(columns, candidates(8)), torch.zeros(8, 7, dtype=torch.bool)
     parents[2, 0] = parents[7, 5] = True
-    model = search._fitted(parents, 1)
+    model = search.fitted(parents, 1)
     rows, errors, price, read = len(pairs), [], columns.group_size * math.log(len(pairs)) + 2 * EDGE_PRIOR, []
     for target in range(8):
         always = torch.cat([columns.own[:, target], columns.shared], 1)
         source = {2: columns.sources[:, 0], 7: columns.sources[:, 5]}.get(target, columns.sources[:, 0, :0])
-        driver = search._columns_of(model)[:, target]
+        driver = search.columns_of(model)[:, target]
         before, after = torch.cat([always, source], 1), torch.cat([always, source, driver], 1)
         value = columns.targets[:, target]
         left = [value - part @ torch.linalg.lstsq(part, value, driver="gelsd").solution for part in (before, after)]

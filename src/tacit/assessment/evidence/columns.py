@@ -10,7 +10,7 @@ its deviations: its values without their regression on the background of the nod
 rows up to its phase.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -117,6 +117,19 @@ class Columns:
             one.new_zeros(*one.shape[:-1], count).index_add_(-1, series, one) for one in (values * weights, weights)
         )
         return values - (totals / masses.clamp_min(TINY))[..., series]
+
+    def last(self, rows: int) -> "Columns":
+        """Return the columns of the last rows, all if there are no more."""
+        return replace(
+            self,
+            sources=self.sources[-rows:],
+            own=self.own[-rows:],
+            shared=self.shared[-rows:],
+            targets=self.targets[-rows:],
+            observed=self.observed[-rows:],
+            series=None if self.series is None else self.series[-rows:],
+            row_weights=None if self.row_weights is None else self.row_weights[-rows:],
+        )
 
     def deviations(self, values: Float[Tensor, "*leading column row"]) -> Float[Tensor, "*leading column"]:
         """Return the standard deviation of columns over all rows, within series if each has an intercept."""

@@ -51,6 +51,7 @@ FLOOR = 0.3
 MOST_DRIVERS = 3
 FEWEST_NODES, FEWEST_ROWS = 4, 200  # of a table, and of each of its series
 MOST_NUMBERS = 2**25  # of the columns of all targets; larger tables are not searched
+SEARCHED = 4_000  # rows, the last ones, in which drivers are sought; in longer tables they are then fitted to all rows
 ITERATIONS, ROUNDS = 50, 4
 MOST_TRIED = 30  # edges among reached nodes that are dropped one by one
 ENOUGH, PER_ROW = 0.3, 3e-4  # nats of an iteration, and nats per row of longer tables
@@ -191,8 +192,17 @@ def find_drivers(
         targets=_without_outliers(columns.targets),
         row_weights=row_weights,
     )
-    found = DriverSearch(columns, candidates).run()
-    return found and replace(found, times=pairs.times, series=pairs.series)
+    search = DriverSearch(columns.last(SEARCHED), candidates)
+    found = search.run()
+    if found is None:
+        return None
+    model, parents, prob, weight = found
+    if rows > SEARCHED:
+        search = DriverSearch(columns, candidates)
+        model = search.fitted(parents, len(model.signals))
+    reached = model.gains > search.price
+    present = (model.beside_others() / search.units).permute(2, 0, 1)
+    return Drivers(search.columns_of(model), present, prob, weight, reached, pairs.times, pairs.series)
 
 
 class DriverSearch:
@@ -213,8 +223,8 @@ class DriverSearch:
         self.allowed = candidates.own_columns(columns)
         self.last: tuple[Parents, Tensor, Rows, Float[Tensor, " target"]] | None = None  # parents, their regressions
 
-    def run(self) -> Drivers | None:
-        """Return the drivers of the model with the largest score, beside the model without."""
+    def run(self) -> tuple[FactorModel, Parents, float, float] | None:
+        """Return the model with the largest score, its parents, its probability and its weight."""
         found = greedy_parents(self.columns, self.candidates, 1)[1]
         none, least = self._score(self._regressions(found)[2], found), float(self.rows.max())
         first = self._best(1, found)
@@ -226,19 +236,17 @@ class DriverSearch:
             if further is None or further[0].score < best.score + MORE * least:
                 break
             best, parents = further
-        reached = best.gains > self._price
-        if int(reached.sum()) < FEWEST_REACHED:
+        if int((best.gains > self.price).sum()) < FEWEST_REACHED:
             return None
         gained = (self._forecasts(best, parents) - self._forecasts_without(found)) / least
         prob = float(torch.tensor(odds).sigmoid())
         weight = min(prob, MOST_WEIGHT, float(torch.tensor((gained - FORECAST) / UNSURE).sigmoid()))
-        present = (best.beside_others() / self._units).permute(2, 0, 1)
-        return Drivers(self._columns_of(best), present, prob, weight, reached)
+        return best, parents, prob, weight
 
     def _forecasts(self, model: FactorModel, parents: Parents) -> float:
         """Return $F$ with drivers; a target reads the prediction of all of them after all delays, or nothing."""
         basis, values, variances = self._regressions(parents)
-        beside = self._columns_of(model).permute(1, 2, 0)
+        beside = self.columns_of(model).permute(1, 2, 0)
         beside = self.columns.without_intercepts(beside, self.root.square()) * self.root[:, None]
         beside = orthonormal(beside - (beside @ basis) @ basis.mT)
         errors = values - (values[:, None] @ basis @ basis.mT)[:, 0]
@@ -279,7 +287,7 @@ class DriverSearch:
         return -float(self.rows.mean() / 2 * torch.linalg.slogdet(torch.corrcoef(errors))[1])
 
     @property
-    def _price(self) -> Float[Tensor, " target"]:
+    def price(self) -> Float[Tensor, " target"]:
         """Price of the loadings of a target: about one and a half of them matter, after some delay."""
         return 0.75 * self.rows.log() + math.log(DELAYS)
 
@@ -287,24 +295,24 @@ class DriverSearch:
         """Return the best model with some drivers, and its parents; None if ``found`` parents leave nothing over."""
         apart = found & ~self._in_triangles(found)
         first = [found, apart] if count == 1 and not torch.equal(found, apart) else [found]
-        starts = [(start, self._fitted(start, count)) for start in first]
+        starts = [(start, self.fitted(start, count)) for start in first]
         sure = SURE + 3 * math.log(max(1.0, len(found) / 8))
         if all(int((model.gains > sure).sum()) < REACHED for _, model in starts):
             return None
         if count == 1:
-            starts += [(start, self._fitted(start, count)) for start in (self._strong(found), torch.zeros_like(found))]
+            starts += [(start, self.fitted(start, count)) for start in (self._strong(found), torch.zeros_like(found))]
         best: tuple[FactorModel, Parents] | None = None
         for parents, model in starts:
             seen = list[Parents]()
             for number in range(ROUNDS):
-                model = self._fitted(parents, count, model.signals) if number else model
+                model = self.fitted(parents, count, model.signals) if number else model
                 if best is None or model.score > best[0].score:
                     best = model, parents
                 seen.append(parents)
                 own = self.columns.own
                 beside = own.new_zeros(*own.shape[:2], own.shape[2] + count * (DELAYS - 1))
                 beside[:, self.candidates.targets] = torch.cat(
-                    [own[:, self.candidates.targets], self._columns_of(model)], 2
+                    [own[:, self.candidates.targets], self.columns_of(model)], 2
                 )
                 parents = greedy_parents(replace(self.columns, own=beside), self.candidates, 1)[1]
                 if any(torch.equal(parents, earlier) for earlier in seen):
@@ -328,7 +336,7 @@ class DriverSearch:
         All edges into a target, all from a source, and single edges are dropped.
         """
         reached = torch.zeros(self.columns.targets.shape[1], dtype=torch.bool)
-        reached[self.candidates.targets] = model.gains > self._price
+        reached[self.candidates.targets] = model.gains > self.price
         sources = self.candidates.sources
         doubtful = parents & reached[self.candidates.targets][:, None] & reached[sources]
         if not 0 < int(doubtful.sum()) <= MOST_TRIED:
@@ -345,7 +353,7 @@ class DriverSearch:
             fewer = parents & ~some
             if torch.equal(fewer, parents):
                 continue
-            trial = self._fitted(fewer, len(model.signals), model.signals, model)
+            trial = self.fitted(fewer, len(model.signals), model.signals, model)
             if trial.score > model.score:
                 model, parents = trial, fewer
         return model, parents
@@ -359,16 +367,17 @@ class DriverSearch:
             kept &= ~(one & (lost < STRONG)[:, None])
         return kept
 
-    def _columns_of(self, model: FactorModel) -> Float[Tensor, "row target column"]:
+    def columns_of(self, model: FactorModel) -> Float[Tensor, "row target column"]:
         """Return the predictions in the units of each target: where its rows have weights, the driver varies less.
 
         What is predicted of a driver now is a multiple of that of a step before, so it is no column of its own.
         """
         predicted = torch.unflatten(model.predicted()[0], 0, (-1, DELAYS))[:, 1:].flatten(0, 1)
-        return (predicted / self._units).permute(2, 0, 1)
+        return (predicted / self.units).permute(2, 0, 1)
 
     @property
-    def _units(self) -> Float[Tensor, "target 1 row"]:
+    def units(self) -> Float[Tensor, "target 1 row"]:
+        """Factor of each row: where a row of a target has a small weight, the driver varies less."""
         return self.root[:, None].clamp_min(0.01)
 
     def _regressions(self, parents: Parents) -> tuple[Tensor, Rows, Float[Tensor, " target"]]:
@@ -422,7 +431,7 @@ class DriverSearch:
         first = sizes.unfold(1, DELAYS, 1).sum(2).argmax(1) - far  # the earliest delay of the best window
         return torch.stack([torch.roll(one, int(shift)) for one, shift in zip(signals, first, strict=True)])
 
-    def _fitted(
+    def fitted(
         self, parents: Parents, count: int, signals: Signals | None = None, rival: FactorModel | None = None
     ) -> FactorModel:
         """Fit the factor model by expectation and maximisation, given the parents; ``signals`` are a start.
