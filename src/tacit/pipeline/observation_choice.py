@@ -28,11 +28,10 @@ from torch import Tensor
 
 from tacit.assessment.evidence import num_sent
 from tacit.assessment.uncertainty import choose_gates
-from tacit.local import Dependence
 from tacit.config import FitConfig
 from tacit.data import NamedPairs, Pairs, usual_block
 from tacit.errors import InputError
-from tacit.local import GatedFit, GatedRegression
+from tacit.local import Dependence, GatedFit, GatedRegression
 from tacit.observation import ObservationModel, PositiveMean
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, layout_of
