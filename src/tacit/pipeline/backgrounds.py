@@ -1,9 +1,13 @@
-"""The background of a fit: found before the evidence, turned into columns of the pairs, and said in one line."""
+"""The background of a fit: found before the evidence, turned into columns of the pairs, said in one line, and drawn."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from tacit.assessment.evidence import (
     BELIEVED,
@@ -26,11 +30,16 @@ from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset, longest_window
 from tacit.pipeline.evidence import RegressionEvidence, all_pairs, layout_of
 from tacit.pipeline.known_edges import read_rules
+from tacit.pipeline.shown_forecasts import row_labels
 from tacit.pipeline.sources import Source
 from tacit.predictors import SeriesLayout
+from tacit.records import BackgroundTable
 
 HALF_LIVES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # of the level of nodes with a trend or a shift, in rows
 NAMED = 3  # nodes in a sentence
+# Of the curves: nodes, series, and points of a node. A longer series has means of neighbouring rows and its last rows,
+# so that slow terms and cycles are both visible.
+MOST_CURVES, MOST_CURVE_SERIES, MOST_POINTS = 20, 10, 1000
 PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
 SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
 SLOW = ("trend", "shift")
@@ -214,14 +223,83 @@ def background_words(backgrounds: Backgrounds | None, nodes: Sequence[str]) -> l
     merged = _merged([term for terms in best for term in terms if term.kind == "wave"], clock)
     for node, terms in zip(nodes, best, strict=True):
         for term in terms:
-            if term.kind == "wave":
-                wave = next(one for one in merged if _same(one, term, clock))
-                words = _cycle(wave, clock)
-            else:
-                words = WORDS[term.kind]
+            words = _term_words(term, merged, clock)
             if node not in groups.setdefault(words, []):
                 groups[words].append(node)
     return [f"{words} ({_whose(found, len(nodes))})" for words, found in groups.items()]
+
+
+def _term_words(term: Term, merged: Sequence[Term], clock: Clock) -> str:
+    """Return a term in words; ``merged`` has one wave for each period."""
+    if term.kind != "wave":
+        return WORDS[term.kind]
+    return _cycle(next(one for one in merged if _same(one, term, clock)), clock)
+
+
+def background_curves(
+    backgrounds: Backgrounds | None, dataset: Dataset
+) -> tuple[BackgroundTable | None, dict[str, dict[str, Any]]]:
+    r"""Return the background of each node over time, and its terms in words with the share of variance they explain.
+
+    The curve of node $i$ is the least-squares fit of its values to the columns $b_{ik}$ of its likeliest background,
+    with an intercept per series,
+
+    $$c_i(t) = \hat\mu_i + \sum_k \hat\beta_{ik} b_{ik}(t), \qquad
+      \mathrm{share}_i = 1 - \frac{\sum_t (x_{it} - c_i(t))^2}{\sum_t (x_{it} - \hat\mu_i)^2}$$
+
+    over all rows of the table, of the first variable. It describes the node by itself: own past and edges are not in
+    it. The table has the nodes with the largest shares.
+    """
+    pairs = all_pairs(dataset.split)
+    if backgrounds is None or pairs.times is None:
+        return None, {}
+    pairs, clock = replace(pairs, units=dataset.split.train.units), backgrounds.clock
+    best = [of_one[0].terms for of_one in backgrounds.of_target]
+    merged = _merged([term for terms in best for term in terms if term.kind == "wave"], clock)
+    series = torch.zeros(len(pairs), dtype=torch.long) if pairs.series is None else pairs.series
+    levels = torch.nn.functional.one_hot(series.unique(return_inverse=True)[1]).double()  # (row, series)
+    columns = {term: clock.columns(term, pairs.times, pairs.series) for terms in best for term in terms}
+    values = pairs.targets[..., 0].double()
+    seen = torch.ones_like(values, dtype=torch.bool) if pairs.observed is None else pairs.observed[..., 0] > 0
+    curves, said, shares = torch.full_like(values, torch.nan), dict[str, dict[str, Any]](), dict[int, float]()
+    for node, terms in enumerate(best):
+        known = seen[:, node]
+        if not terms or not known.any():
+            continue
+        every = torch.cat([levels, *(columns[term] for term in terms)], 1)
+        mean, curves[:, node] = (_least_squares(part, values[:, node], known) for part in (levels, every))
+        total, left = (float((values[:, node] - one)[known].square().sum()) for one in (mean, curves[:, node]))
+        shares[node] = round(1 - left / total, 4) if total > 0 else 0.0
+        words = dict.fromkeys(_term_words(term, merged, clock) for term in terms)
+        said[dataset.nodes[node]] = {"terms": list(words), "share": shares[node]}
+    if not shares:
+        return None, {}
+    nodes = sorted(sorted(shares, key=lambda node: -shares[node])[:MOST_CURVES])
+    both = (torch.cat([one[..., None], pairs.targets[..., 1:].double()], 2) for one in (values, curves))
+    actual, curve = (dataset.preparation.to_units(one, pairs)[:, nodes, 0].numpy() for one in both)
+    numbers = np.stack([np.where(seen[:, nodes].numpy(), actual, np.nan), curve], -1)  # (row, node, column)
+    shown = series.unique()[:MOST_CURVE_SERIES].tolist()
+    most, groups = MOST_POINTS // len(shown), list[tuple[int, np.ndarray]]()  # the number of rows of a mean, and them
+    for number in shown:
+        rows = (series == number).nonzero()[:, 0].numpy()
+        if len(rows) > most:
+            size = -(-len(rows) // (most // 2))
+            groups += [(size, some) for some in np.split(rows, range(size, len(rows), size))]
+            rows = rows[-(most // 2) :]
+        groups += [(1, some) for some in rows[:, None]]
+    counts = np.stack([(~np.isnan(numbers[rows])).sum(0) for _, rows in groups])
+    sums = np.stack([np.nansum(numbers[rows], 0) for _, rows in groups])
+    labels, middle = row_labels(pairs, dated=dataset.dated), [int(rows[len(rows) // 2]) for _, rows in groups]
+    names = [dataset.series_names[int(series[row])] for row in middle] if len(dataset.series_names) > 1 else []
+    means = sums / np.where(counts > 0, counts, np.nan)
+    return BackgroundTable([labels[row] for row in middle], [size for size, _ in groups], names, nodes, means), said
+
+
+def _least_squares(
+    columns: Float[Tensor, "row column"], values: Float[Tensor, " row"], known: Tensor
+) -> Float[Tensor, " row"]:
+    """Return the fit of the known values in all rows."""
+    return columns @ torch.linalg.lstsq(columns[known], values[known, None], driver="gelsd").solution[:, 0]
 
 
 def _cycle(wave: Term, clock: Clock) -> str:
