@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from tacit.assessment.evidence import (
     BELIEVED,
@@ -250,15 +248,17 @@ def background_curves(
     over all rows of the table, of the first variable. It describes the node by itself: own past and edges are not in
     it. The table has the nodes with the largest shares.
     """
-    pairs = all_pairs(dataset.split)
-    if backgrounds is None or pairs.times is None:
+    pairs = replace(all_pairs(dataset.split), units=dataset.split.train.units)
+    times = pairs.times
+    if backgrounds is None or times is None:
         return None, {}
-    pairs, clock = replace(pairs, units=dataset.split.train.units), backgrounds.clock
+    clock = backgrounds.clock
     best = [of_one[0].terms for of_one in backgrounds.of_target]
     merged = _merged([term for terms in best for term in terms if term.kind == "wave"], clock)
     series = torch.zeros(len(pairs), dtype=torch.long) if pairs.series is None else pairs.series
-    levels = torch.nn.functional.one_hot(series.unique(return_inverse=True)[1]).double()  # (row, series)
-    columns = {term: clock.columns(term, pairs.times, pairs.series) for terms in best for term in terms}
+    present, place = np.unique(series.numpy(), return_inverse=True)
+    of_series = torch.from_numpy(place)
+    columns = {term: clock.columns(term, times, pairs.series) for terms in best for term in terms}
     values = pairs.targets[..., 0].double()
     seen = torch.ones_like(values, dtype=torch.bool) if pairs.observed is None else pairs.observed[..., 0] > 0
     curves, said, shares = torch.full_like(values, torch.nan), dict[str, dict[str, Any]](), dict[int, float]()
@@ -266,19 +266,24 @@ def background_curves(
         known = seen[:, node]
         if not terms or not known.any():
             continue
-        every = torch.cat([levels, *(columns[term] for term in terms)], 1)
-        mean, curves[:, node] = (_least_squares(part, values[:, node], known) for part in (levels, every))
-        total, left = (float((values[:, node] - one)[known].square().sum()) for one in (mean, curves[:, node]))
+        both = torch.cat([values[:, node, None], *(columns[term] for term in terms)], 1)
+        counts = torch.bincount(of_series[known], minlength=len(present)).clamp_min(1)[:, None]
+        sums = both.new_zeros(len(present), both.shape[1]).index_add_(0, of_series[known], both[known])
+        mean = (sums / counts)[of_series]
+        apart = both - mean  # from the mean of the series: the intercepts
+        weights = torch.linalg.lstsq(apart[known, 1:], apart[known, :1], driver="gelsd").solution[:, 0]
+        curves[:, node] = mean[:, 0] + apart[:, 1:] @ weights
+        total, left = (float(one[known].square().sum()) for one in (apart[:, 0], values[:, node] - curves[:, node]))
         shares[node] = round(1 - left / total, 4) if total > 0 else 0.0
         words = dict.fromkeys(_term_words(term, merged, clock) for term in terms)
         said[dataset.nodes[node]] = {"terms": list(words), "share": shares[node]}
     if not shares:
         return None, {}
     nodes = sorted(sorted(shares, key=lambda node: -shares[node])[:MOST_CURVES])
-    both = (torch.cat([one[..., None], pairs.targets[..., 1:].double()], 2) for one in (values, curves))
-    actual, curve = (dataset.preparation.to_units(one, pairs)[:, nodes, 0].numpy() for one in both)
+    whole = (torch.cat([one[..., None], pairs.targets[..., 1:].double()], 2) for one in (values, curves))
+    actual, curve = (dataset.preparation.to_units(one, pairs)[:, nodes, 0].numpy() for one in whole)
     numbers = np.stack([np.where(seen[:, nodes].numpy(), actual, np.nan), curve], -1)  # (row, node, column)
-    shown = series.unique()[:MOST_CURVE_SERIES].tolist()
+    shown = present[:MOST_CURVE_SERIES].tolist()
     most, groups = MOST_POINTS // len(shown), list[tuple[int, np.ndarray]]()  # the number of rows of a mean, and them
     for number in shown:
         rows = (series == number).nonzero()[:, 0].numpy()
@@ -293,13 +298,6 @@ def background_curves(
     names = [dataset.series_names[int(series[row])] for row in middle] if len(dataset.series_names) > 1 else []
     means = sums / np.where(counts > 0, counts, np.nan)
     return BackgroundTable([labels[row] for row in middle], [size for size, _ in groups], names, nodes, means), said
-
-
-def _least_squares(
-    columns: Float[Tensor, "row column"], values: Float[Tensor, " row"], known: Tensor
-) -> Float[Tensor, " row"]:
-    """Return the fit of the known values in all rows."""
-    return columns @ torch.linalg.lstsq(columns[known], values[known, None], driver="gelsd").solution[:, 0]
 
 
 def _cycle(wave: Term, clock: Clock) -> str:

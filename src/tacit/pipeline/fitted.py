@@ -161,8 +161,9 @@ class Fitted:
         forecasts = None if shown is None else read_forecasts(shown, record.node_names)
         curves = text.get("background")
         background = None if curves is None else read_background(curves, record.node_names)
-        tables = {"forecasts": forecasts, "background": background}
-        fitted = cls(record, *stored, None, weights=dict(tensors), restored=True, **tables)
+        fitted = cls(
+            record, *stored, None, weights=dict(tensors), restored=True, forecasts=forecasts, background=background
+        )
         if config.predictor.kind != OWN:
             fitted._build(OwnParts(), device)
         return fitted
