@@ -286,17 +286,17 @@ def background_curves(
     shown = present[:MOST_CURVE_SERIES].tolist()
     most, groups = MOST_POINTS // len(shown), list[tuple[int, np.ndarray]]()  # the number of rows of a mean, and them
     for number in shown:
-        rows = (series == number).nonzero()[:, 0].numpy()
-        if len(rows) > most:
-            size = -(-len(rows) // (most // 2))
-            groups += [(size, some) for some in np.split(rows, range(size, len(rows), size))]
-            rows = rows[-(most // 2) :]
-        groups += [(1, some) for some in rows[:, None]]
-    counts = np.stack([(~np.isnan(numbers[rows])).sum(0) for _, rows in groups])
-    sums = np.stack([np.nansum(numbers[rows], 0) for _, rows in groups])
+        own = np.flatnonzero(series.numpy() == number)
+        if len(own) > most:
+            size = -(-len(own) // (most // 2))
+            groups += [(size, some) for some in np.split(own, range(size, len(own), size))]
+            own = own[-(most // 2) :]
+        groups += [(1, some) for some in own[:, None]]
+    filled = np.stack([(~np.isnan(numbers[rows])).sum(0) for _, rows in groups])
+    totals = np.stack([np.nansum(numbers[rows], 0) for _, rows in groups])
     labels, middle = row_labels(pairs, dated=dataset.dated), [int(rows[len(rows) // 2]) for _, rows in groups]
     names = [dataset.series_names[int(series[row])] for row in middle] if len(dataset.series_names) > 1 else []
-    means = sums / np.where(counts > 0, counts, np.nan)
+    means = totals / np.where(filled > 0, filled, np.nan)
     return BackgroundTable([labels[row] for row in middle], [size for size, _ in groups], names, nodes, means), said
 
 
