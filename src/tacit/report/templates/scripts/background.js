@@ -64,9 +64,7 @@ export function showBackground(section, run, network) {
   if (!element) return;
   const stored = run.background;
   const read = readBackground(stored);
-  const [node, series, part] = ["node", "series", "part"].map((name) =>
-    section.querySelector(`.background-${name}`),
-  );
+  const [node, series, part] = ["node", "series", "part"].map((name) => section.querySelector(`.background-${name}`));
   const status = section.querySelector(".background-text");
   const points = () => read(Number(node.value), series?.value ?? null, Number(part?.value ?? 1));
   const say = () => {
