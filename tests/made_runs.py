@@ -8,7 +8,7 @@ import pandas as pd
 
 from run_files import write_fields
 from tacit.assessment.identification import FLAGS
-from tacit.records import EDGE_COLUMNS, FORECAST_NUMBERS, CandidateCount, ForecastTable, Record, Run
+from tacit.records import EDGE_COLUMNS, FORECAST_NUMBERS, BackgroundTable, CandidateCount, ForecastTable, Record, Run
 
 GOODNESS = {
     "fits": False,
@@ -109,6 +109,27 @@ def with_forecasts(run, *, rows=200, nodes=50, row_name="time", variables=("leve
     each = [name for name in series for _ in range(rows // len(series))] if series else []
     table = ForecastTable(row_name, labels, each, nodes, list(variables), numbers)
     return run.model_copy(update={"forecasts": table})
+
+
+def with_background(run, *, rows=96, means=8, nodes=2, series=()):
+    """The run with a daily cycle of some nodes: means of four rows over the whole table, then its last rows."""
+    hours = np.datetime64("2026-01-01T00", "s") + np.arange(rows) * np.timedelta64(1, "h")
+    curve = np.sin(2 * np.pi * np.arange(rows)[:, None] / 24 + np.arange(nodes))
+    actual = curve + np.random.default_rng(2).normal(size=curve.shape)
+    actual[-1, 0] = np.nan
+    groups = [range(first, first + 4) for first in range(0, 4 * means, 4)] + [[row] for row in range(rows // 2, rows)]
+    numbers = np.stack([np.stack([actual[group].mean(0), curve[group].mean(0)], -1) for group in map(list, groups)])
+    every, sizes = series or [""], [4 if len(group) > 1 else 1 for group in groups]
+    table = BackgroundTable(
+        [str(hours[group[len(group) // 2]]) for group in groups] * len(every),
+        sizes * len(every),
+        [name for name in series for _ in groups],
+        list(range(nodes)),
+        np.concatenate([numbers + k for k in range(len(every))]),
+    )
+    said = {name: {"terms": ["slow trend", "daily cycle"], "share": 0.25} for name in run.record.node_names[:nodes]}
+    record = run.record.model_copy(update={"background": said})
+    return run.model_copy(update={"background": table, "record": record})
 
 
 def with_edges(run, **columns):

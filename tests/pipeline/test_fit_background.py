@@ -12,7 +12,7 @@ from tacit.cli import main
 from tacit.config import FitConfig, override
 from tacit.data import DAY, Category, Level, Wave
 from tacit.errors import InputError
-from tacit.pipeline import Fitted, path_table, read_new, read_source
+from tacit.pipeline import Fitted, learn, path_table, read_new, read_source, settle_situations
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.sources import read_table
 
@@ -56,7 +56,8 @@ def undated():
 
 
 def plan_of(table, **sections):
-    config = override(FitConfig(), {"assessment": {"bootstrap_replicas": 0, "controls": False}, **sections})
+    config = override(override(FitConfig(), {"assessment": {"bootstrap_replicas": 0, "controls": False}}), sections)
+    config = settle_situations(config)
     return Plan.make(read_table(table, config.data), config, seed=0, device=CPU, command="tests")
 
 
@@ -117,6 +118,92 @@ def test_other_options_beside_a_background(name, option):
     hour_is_given = option in ("by hour", "calendar")
     assert ("daily cycle" in said(plan)) == (name == "cycle" and not hour_is_given)
     assert ("slow trend" in said(plan)) == (name == "trend")
+
+
+def switching(by, rows=1000, seed=0):
+    """Daily cycles of all nodes and two edges: a -> b by the season and c -> d, or a -> c and b -> c by turns."""
+    rng, season = np.random.default_rng(seed), np.where(np.arange(rows) // 20 % 2 == 0, "dry", "wet")
+    turn = np.repeat(rng.random(rows // 25) < 0.5, 25)
+    cycle, values = daily_cycle(np.arange(rows)), np.zeros((rows, 5))
+    for row in range(1, rows):
+        before = values[row - 1]
+        values[row] = 0.3 * before + cycle[row] + 0.7 * rng.normal(size=5)
+        if by == "season":
+            values[row, 1] += 0.8 * (rng.random() < (0.9 if season[row - 1] == "wet" else 0.1)) * before[0]
+            values[row, 3] += 0.6 * before[2]
+        else:
+            values[row, 2] += 0.9 * (rng.random(2) < (0.95, 0.05)[:: 1 if turn[row] else -1]) @ before[:2]
+    table = pd.DataFrame(values, columns=NODES, index=pd.date_range("2024-01-01", periods=rows, freq="h", name="time"))
+    return table.assign(season=season) if by == "season" else table
+
+
+def daily_cycle(rows):
+    return np.sin(2 * np.pi * rows[:, None] / 24 + 1.3 * np.arange(5))
+
+
+def listed_by(fitted):
+    names, edges = fitted.record.node_names, fitted.run.edges
+    chosen = edges[edges["exists"] > 0.5]
+    return {(names[source], names[target]) for source, target in zip(chosen.source, chosen.target, strict=True)}
+
+
+def test_edges_by_situation_beside_a_cycle():
+    table, controls = switching("season"), {"assessment": {"bootstrap_replicas": 0, "controls": True}}
+    fitted = learn(plan_of(table, graph={"depends_on": ["season"]}, **controls)).conclude()
+    assert listed_by(fitted) == {("a", "b"), ("c", "d")}
+    situations = fitted.record.situations
+    assert [(one["source"], one["target"]) for one in situations["tests"] if one["varies"]] == [(0, 1)]
+    dry, wet = fitted.edges.by.probability
+    assert dry < 0.3
+    assert wet > 0.7
+    used = fitted.preparation.background.size
+    assert used == 2  # a sine and a cosine
+    assert fitted.model.predictor.own[1, -used:].abs().max() > 0.05  # of the node that was fitted again
+    scores = fitted.record.references
+    assert scores["full graph"]["crps"] == pytest.approx(scores["ridge regression"]["crps"], rel=0.01)
+    assert fitted.record.metrics["crps"] < 0.99 * scores["constant graph"]["crps"]
+
+
+def test_regimes_beside_a_cycle():
+    table = switching("turns")
+    fitted = learn(plan_of(table, graph={"regimes": 2})).conclude()
+    assert listed_by(fitted) == {("a", "c"), ("b", "c")}
+    assert fitted.record.situations["kind"] == "mixture"
+    probs = np.reshape(fitted.edges.by.probability, (2, 2))  # (edge, regime)
+    assert (np.diff(probs[0]) * np.diff(probs[1]) < 0).all()
+    assert fitted.preparation.background.size >= 2
+    found = path_table(fitted, read_table(table, fitted.config.data), 60)
+    mean = found["mean"].to_numpy().reshape(60, 5)  # (step, node)
+    expected, value = np.zeros((60, 5)), table.to_numpy()[-1]
+    for step, forced in enumerate(daily_cycle(len(table) + np.arange(60))):
+        value = 0.3 * value + forced
+        expected[step] = value
+    assert np.abs(mean - expected)[10:, [0, 1, 3, 4]].max() < 0.35
+
+
+READERS = {"feedforward": True, "recurrent": True, "convolution": False}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_which_networks_use_the_background(kind):
+    plan = plan_of(daily(), predictor={"kind": kind}, graph={"evidence": "regression"})
+    assert said(plan).endswith("the network does not") != READERS[kind]
+    assert bool(plan.dataset.preparation.background.terms) == READERS[kind]
+    assert num_listed(plan) == 0
+
+
+def test_a_network_forecasts_a_cycle_of_each_node(tmp_path):
+    settings = {"predictor": {"kind": "feedforward"}, "training": {"epochs": 12, "compile": False}}
+    fits = {}
+    for background in ("auto", "none"):
+        plan = plan_of(daily(size=2.0), data={"background": background}, assessment={"enabled": False}, **settings)
+        fits[background] = learn(plan).conclude()
+    auto, none = (fits[name].record.metrics["crps"] for name in ("auto", "none"))
+    assert auto < 0.95 * none
+    fits["auto"].write(tmp_path / "run")
+    stored = Fitted.read(tmp_path / "run", CPU).model.predictor.background
+    assert torch.equal(stored, fits["auto"].model.predictor.background)
+    assert stored.abs().amax((1, 2)).min() > 0.1
 
 
 def test_edges_that_rules_require_of_some_nodes(tmp_path):

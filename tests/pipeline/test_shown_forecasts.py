@@ -8,7 +8,7 @@ import torch
 from tacit import LatentGraphForecaster
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
-from tacit.pipeline.shown_forecasts import MOST_GRAPHS, MOST_ROWS, _labels, last_rows, shown_nodes
+from tacit.pipeline.shown_forecasts import MOST_GRAPHS, MOST_ROWS, last_rows, row_labels, shown_nodes
 from tacit.records import FORECAST_NUMBERS, QUANTILES, EdgeFindings, ForecastTable, read_forecasts
 
 
@@ -55,7 +55,7 @@ def test_the_last_rows_of_each_series():
 @pytest.mark.parametrize(("step", "second"), [(1.0, "1970-01-01T00:00:01"), (0.1, "1970-01-01T00:00:00.100")])
 def test_times_within_a_second_differ(step, second):
     times = step * torch.arange(3, dtype=torch.float64)
-    labels = _labels(Pairs(torch.zeros(3, 2, 1), torch.zeros(3, 2, 1), times=times), dated=True)
+    labels = row_labels(Pairs(torch.zeros(3, 2, 1), torch.zeros(3, 2, 1), times=times), dated=True)
     assert labels[1] == second
     assert len(set(labels)) == 3
 

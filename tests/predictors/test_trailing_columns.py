@@ -49,6 +49,24 @@ def test_a_network_reads_known_columns(build, rng):
     assert outputs(predictor, rng, WIDTH - 1)[0] == [False, True, False]
 
 
+@pytest.mark.parametrize("build", [GraphNetwork.recurrent, GraphNetwork.feedforward])
+def test_a_network_has_weights_of_each_node_for_the_background(build, rng):
+    with_it = build(WINDOW, FEATURES, hidden=8, known=3, levels=1, background=(NODES, 2), numbers_per_target=2)
+    fresh = with_it.initial_parameters(rng)
+    assert not fresh["background"].any()
+    with_it.load_state_dict(fresh | {"background": torch.randn(NODES, 2, 1, generator=rng)})
+    without = build(WINDOW, FEATURES, hidden=8, known=1, numbers_per_target=2)  # reads the covariate
+    without.load_state_dict({name: value for name, value in fresh.items() if name != "background"})
+    inputs, graphs = torch.randn(5, NODES, WINDOW * FEATURES + 3, generator=rng), torch.ones(1, 4, NODES, NODES)
+    wave, level = inputs[..., -2], inputs[..., -1]
+    apart = inputs[..., :-2].clone()
+    apart[..., [0, FEATURES]] -= level[..., None]  # the first feature of each lag
+    expected = without(apart, graphs)
+    added = level + wave * with_it.background[:, 0, 0] + level * with_it.background[:, 1, 0]
+    expected[..., 0] += added[:, None]
+    torch.testing.assert_close(with_it(inputs, graphs), expected)
+
+
 def test_the_newest_value_comes_before_the_known_columns(rng):
     inputs = torch.randn(4, NODES, WIDTH, generator=rng)
     layout = SeriesLayout(WINDOW, FEATURES, known=KNOWN)

@@ -1,6 +1,8 @@
-"""The background of a fit: found before the evidence, turned into columns of the pairs, and said in one line."""
+"""The background of a fit: found before the evidence, turned into columns of the pairs, said in one line, and drawn."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,11 +28,16 @@ from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset, longest_window
 from tacit.pipeline.evidence import RegressionEvidence, all_pairs, layout_of
 from tacit.pipeline.known_edges import read_rules
+from tacit.pipeline.shown_forecasts import row_labels
 from tacit.pipeline.sources import Source
 from tacit.predictors import SeriesLayout
+from tacit.records import BackgroundTable
 
 HALF_LIVES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # of the level of nodes with a trend or a shift, in rows
 NAMED = 3  # nodes in a sentence
+# Of the curves: nodes, series, and points of a node. A longer series has means of neighbouring rows and its last rows,
+# so that slow terms and cycles are both visible.
+MOST_CURVES, MOST_CURVE_SERIES, MOST_POINTS = 20, 10, 1000
 PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
 SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
 SLOW = ("trend", "shift")
@@ -214,14 +221,83 @@ def background_words(backgrounds: Backgrounds | None, nodes: Sequence[str]) -> l
     merged = _merged([term for terms in best for term in terms if term.kind == "wave"], clock)
     for node, terms in zip(nodes, best, strict=True):
         for term in terms:
-            if term.kind == "wave":
-                wave = next(one for one in merged if _same(one, term, clock))
-                words = _cycle(wave, clock)
-            else:
-                words = WORDS[term.kind]
+            words = _term_words(term, merged, clock)
             if node not in groups.setdefault(words, []):
                 groups[words].append(node)
     return [f"{words} ({_whose(found, len(nodes))})" for words, found in groups.items()]
+
+
+def _term_words(term: Term, merged: Sequence[Term], clock: Clock) -> str:
+    """Return a term in words; ``merged`` has one wave for each period."""
+    if term.kind != "wave":
+        return WORDS[term.kind]
+    return _cycle(next(one for one in merged if _same(one, term, clock)), clock)
+
+
+def background_curves(
+    backgrounds: Backgrounds | None, dataset: Dataset
+) -> tuple[BackgroundTable | None, dict[str, dict[str, Any]]]:
+    r"""Return the background of each node over time, and its terms in words with the share of variance they explain.
+
+    The curve of node $i$ is the least-squares fit of its values to the columns $b_{ik}$ of its likeliest background,
+    with an intercept per series,
+
+    $$c_i(t) = \hat\mu_i + \sum_k \hat\beta_{ik} b_{ik}(t), \qquad
+      \mathrm{share}_i = 1 - \frac{\sum_t (x_{it} - c_i(t))^2}{\sum_t (x_{it} - \hat\mu_i)^2}$$
+
+    over all rows of the table, of the first variable. It describes the node by itself: own past and edges are not in
+    it. The table has the nodes with the largest shares.
+    """
+    pairs = replace(all_pairs(dataset.split), units=dataset.split.train.units)
+    times = pairs.times
+    if backgrounds is None or times is None:
+        return None, {}
+    clock = backgrounds.clock
+    best = [of_one[0].terms for of_one in backgrounds.of_target]
+    merged = _merged([term for terms in best for term in terms if term.kind == "wave"], clock)
+    series = torch.zeros(len(pairs), dtype=torch.long) if pairs.series is None else pairs.series
+    present, place = np.unique(series.numpy(), return_inverse=True)
+    of_series = torch.from_numpy(place)
+    columns = {term: clock.columns(term, times, pairs.series) for terms in best for term in terms}
+    values = pairs.targets[..., 0].double()
+    seen = torch.ones_like(values, dtype=torch.bool) if pairs.observed is None else pairs.observed[..., 0] > 0
+    curves, said, shares = torch.full_like(values, torch.nan), dict[str, dict[str, Any]](), dict[int, float]()
+    for node, terms in enumerate(best):
+        known = seen[:, node]
+        if not terms or not known.any():
+            continue
+        both = torch.cat([values[:, node, None], *(columns[term] for term in terms)], 1)
+        counts = torch.bincount(of_series[known], minlength=len(present)).clamp_min(1)[:, None]
+        sums = both.new_zeros(len(present), both.shape[1]).index_add_(0, of_series[known], both[known])
+        mean = (sums / counts)[of_series]
+        apart = both - mean  # from the mean of the series: the intercepts
+        weights = torch.linalg.lstsq(apart[known, 1:], apart[known, :1], driver="gelsd").solution[:, 0]
+        curves[:, node] = mean[:, 0] + apart[:, 1:] @ weights
+        total, left = (float(one[known].square().sum()) for one in (apart[:, 0], values[:, node] - curves[:, node]))
+        shares[node] = round(1 - left / total, 4) if total > 0 else 0.0
+        words = dict.fromkeys(_term_words(term, merged, clock) for term in terms)
+        said[dataset.nodes[node]] = {"terms": list(words), "share": shares[node]}
+    if not shares:
+        return None, {}
+    nodes = sorted(sorted(shares, key=lambda node: -shares[node])[:MOST_CURVES])
+    whole = (torch.cat([one[..., None], pairs.targets[..., 1:].double()], 2) for one in (values, curves))
+    actual, curve = (dataset.preparation.to_units(one, pairs)[:, nodes, 0].numpy() for one in whole)
+    numbers = np.stack([np.where(seen[:, nodes].numpy(), actual, np.nan), curve], -1)  # (row, node, column)
+    shown = present[:MOST_CURVE_SERIES].tolist()
+    most, groups = MOST_POINTS // len(shown), list[tuple[int, np.ndarray]]()  # the number of rows of a mean, and them
+    for number in shown:
+        own = np.flatnonzero(series.numpy() == number)
+        if len(own) > most:
+            size = -(-len(own) // (most // 2))
+            groups += [(size, some) for some in np.split(own, range(size, len(own), size))]
+            own = own[-(most // 2) :]
+        groups += [(1, some) for some in own[:, None]]
+    filled = np.stack([(~np.isnan(numbers[rows])).sum(0) for _, rows in groups])
+    totals = np.stack([np.nansum(numbers[rows], 0) for _, rows in groups])
+    labels, middle = row_labels(pairs, dated=dataset.dated), [int(rows[len(rows) // 2]) for _, rows in groups]
+    names = [dataset.series_names[int(series[row])] for row in middle] if len(dataset.series_names) > 1 else []
+    means = totals / np.where(filled > 0, filled, np.nan)
+    return BackgroundTable([labels[row] for row in middle], [size for size, _ in groups], names, nodes, means), said
 
 
 def _cycle(wave: Term, clock: Clock) -> str:

@@ -29,11 +29,13 @@ from tacit.records import (
     CANDIDATES,
     MODEL,
     RECORD,
+    BackgroundTable,
     EdgeFindings,
     ForecastTable,
     Record,
     Run,
     model_tensors,
+    read_background,
     read_forecasts,
     read_model,
     read_record,
@@ -59,6 +61,7 @@ class Fitted:
     ``own``        the predictor, if it was passed as an object
     ``weights``    tensors of a model whose custom predictor was not passed yet
     ``forecasts``  of the test part, for the report; None if the run was stopped
+    ``background``  of the nodes over time, for the report; None if no node has one
     ``restored``   whether it was read from a file: its model predicts, and needs its loss and priors to be trained
     """
 
@@ -72,6 +75,7 @@ class Fitted:
     weights: Mapping[str, Tensor] | None = None
     restored: bool = False
     forecasts: ForecastTable | None = None
+    background: BackgroundTable | None = None
 
     @property
     def graph(self) -> GraphDistribution:
@@ -98,7 +102,7 @@ class Fitted:
     @property
     def run(self) -> Run:
         """The run as read from a run directory; reports are drawn from it."""
-        return run_of(self.record, self.graph, self.history, self.edges, self.forecasts)
+        return run_of(self.record, self.graph, self.history, self.edges, self.forecasts, self.background)
 
     def write(self, directory: Path) -> None:
         """Write the files of a run directory."""
@@ -106,7 +110,7 @@ class Fitted:
             self.config.predictor.kind != OWN,
             "a run directory cannot store a custom predictor; use save, which stores its weights",
         )
-        write_run(directory, self.record, self.model, self.history, self.edges, self.forecasts)
+        write_run(directory, self.record, self.model, self.history, self.edges, self.forecasts, self.background)
 
     @classmethod
     def read(cls, directory: Path, device: torch.device) -> "Fitted":
@@ -134,7 +138,7 @@ class Fitted:
         fitted, run = cls.read(directory, device), read_run(directory)
         candidates = fitted.graph.candidates
         findings = stored_findings(run, candidates)
-        return replace(fitted, edges=findings, history=run.history, forecasts=run.forecasts)
+        return replace(fitted, edges=findings, history=run.history, forecasts=run.forecasts, background=run.background)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Return the values for JSON, and the tensors."""
@@ -143,6 +147,7 @@ class Fitted:
             "edges": self.edges.model_dump(mode="json"),
             "history": self.history,
             "forecasts": None if self.forecasts is None else self.forecasts.text(self.record.node_names),
+            "background": None if self.background is None else self.background.text(self.record.node_names),
         }
         return text, dict(self.weights or {}) if self._model is None else model_tensors(self.model)
 
@@ -154,7 +159,11 @@ class Fitted:
         stored = EdgeFindings.model_validate(text["edges"]), list(text["history"]), config, preparation
         shown = text.get("forecasts")
         forecasts = None if shown is None else read_forecasts(shown, record.node_names)
-        fitted = cls(record, *stored, None, weights=dict(tensors), restored=True, forecasts=forecasts)
+        curves = text.get("background")
+        background = None if curves is None else read_background(curves, record.node_names)
+        fitted = cls(
+            record, *stored, None, weights=dict(tensors), restored=True, forecasts=forecasts, background=background
+        )
         if config.predictor.kind != OWN:
             fitted._build(OwnParts(), device)
         return fitted

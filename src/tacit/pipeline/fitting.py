@@ -15,6 +15,7 @@ from tacit.data import Split
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import assess
+from tacit.pipeline.backgrounds import background_curves
 from tacit.pipeline.before_fit import from_evidence, known_before_fit
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
 from tacit.pipeline.dropped_edges import with_needed_edges
@@ -95,7 +96,10 @@ class Learned:
         with deferred_interrupts(), threads_for(len(self.plan.dataset.nodes) ** 2):
             self.plan.listener.stage("scoring: forecasts of the test part")
             record = _record(self)
-            forecasts = self._forecasts()
+            forecasts, background = self._forecasts(), None
+            if self.complete and self.plan.evidence is not None:
+                background, said = background_curves(self.plan.evidence.backgrounds, self.plan.dataset)
+                record = record.model_copy(update={"background": said})
             self.plan.listener.times.finish()
             record = record.model_copy(update={"stages": self.plan.listener.times.rounded()})
         history = [history_line(epoch) for epoch in self.result.history]
@@ -109,6 +113,7 @@ class Learned:
             self.model,
             own,
             forecasts=forecasts,
+            background=background,
         )
 
     def _forecasts(self) -> ForecastTable | None:

@@ -188,7 +188,7 @@ def _with_kind(
         longer = config.data.window or network_window(source.content, evidence.window)
         data = config.data.model_copy(update={"window": longer})
         listener.stage(PREPARING)
-        return Dataset.prepare(source, data, seed=seed, scaled=True)  # nodes share the weights of a network
+        return Dataset.prepare(source, data, seed=seed, scaled=True, background=dataset.preparation.background)
 
     found = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
     predictor = config.predictor.model_copy(update={"kind": found.kind})
@@ -267,7 +267,7 @@ def _with_evidence(
         listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table, backgrounds=backgrounds)
         background, searched = NO_BACKGROUND, dataset.split
-        if config.predictor.kind == AUTO or own.kind(config.predictor).warm_start:  # weights for each node
+        if config.predictor.kind == AUTO or own.kind(config.predictor).background:
             background = fit_background(evidence, source, config.data.model_copy(update={"window": data.window}), seed)
         if background.terms:
             listener.stage(PREPARING)

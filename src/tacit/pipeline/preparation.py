@@ -70,6 +70,7 @@ class SeriesPreparation:
             scaling.out_channels,
             known,
             self.background.num_levels,
+            self.background.size,
         )
 
     @property

@@ -46,7 +46,7 @@ def shown_forecasts(
     several = series if len(dataset.series_names) > 1 else []
     return ForecastTable(
         preparation.row_name,
-        _labels(pairs, dated=dataset.dated),
+        row_labels(pairs, dated=dataset.dated),
         several,
         nodes,
         list(preparation.target_names),
@@ -60,7 +60,7 @@ def pair_forecasts(model: LatentGraphModel, test: Pairs, seed: int) -> ForecastT
     nodes = shown_nodes(model.graph, EdgeFindings(), MOST_SHOWN // pairs.targets.shape[2])
     variables = [f"y{channel}" for channel in range(pairs.targets.shape[2])] if pairs.targets.shape[2] > 1 else ["y"]
     numbers = quantiles_and_targets(model, pairs, nodes, lambda values, _: values.double().cpu(), seed)
-    return ForecastTable("pair", _labels(pairs, dated=False), [], nodes, variables, numbers)
+    return ForecastTable("pair", row_labels(pairs, dated=False), [], nodes, variables, numbers)
 
 
 def quantiles_and_targets(
@@ -114,7 +114,7 @@ def shown_nodes(graph: GraphDistribution, edges: EdgeFindings, most: int) -> lis
     return sorted(expected.argsort(descending=True, stable=True)[: max(1, most)].tolist())
 
 
-def _labels(pairs: Pairs, *, dated: bool) -> list[str]:
+def row_labels(pairs: Pairs, *, dated: bool) -> list[str]:
     """Return the time of each pair, or its number, as text."""
     if pairs.times is None:
         return [str(row) for row in range(len(pairs))]

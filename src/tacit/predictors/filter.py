@@ -265,6 +265,7 @@ PREDICTORS.add(
         uses=("activation", "residual", "warm_start"),
         predicts_change=True,
         warm_start=True,
+        background=True,
         learning_rate=0.01,
         replicas=4,
         quick=True,

@@ -26,6 +26,7 @@ class Sizes:
 
     ``known``, ``levels``  columns of a node after its window, and how many of them are levels; see
                            :class:`~tacit.predictors.SeriesLayout`
+    ``background``         how many of them are columns of the background: the last ones
     """
 
     num_nodes: int
@@ -34,6 +35,7 @@ class Sizes:
     out_channels: int
     known: int = 0
     levels: int = 0
+    background: int = 0
 
     @property
     def in_channels(self) -> int:
@@ -91,6 +93,7 @@ class PredictorKind:
     ``scaled``         it is trained on data with mean 0 and standard deviation 1; otherwise on the original values
     ``predicts_change``  for series the last value is added to its output by default
     ``warm_start``     the module is a :class:`~tacit.predictors.GraphFilter`, whose weights start at a ridge regression
+    ``background``     each node has weights of its own for the columns of the background
     ``observation``    name of its default observation model for series
     ``learning_rate``, ``steps``, ``replicas``  defaults of its training
     ``quick``          it trains in seconds on a CPU: standard errors and controls are computed by default
@@ -107,6 +110,7 @@ class PredictorKind:
     scaled: bool = True
     predicts_change: bool = False
     warm_start: bool = False
+    background: bool = False
     observation: str = "gaussian"
     learning_rate: float = 0.003
     steps: int = 1500

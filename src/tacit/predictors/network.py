@@ -4,13 +4,15 @@ $$h^{(0)}_i = \mathrm{encoder}(x_i), \qquad
   h^{(l+1)}_i = \mathrm{ReLU}\Big( W_l\, h^{(l)}_i
   + V_l\, \frac{\sum_j A_{ij} h^{(l)}_j}{\max(1, \sum_j A_{ij})} + b_l \Big)$$
 
-$$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; P\, h^{(0)}_i + Q\, h^{(L)}_i + c$$
+$$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; P\, h^{(0)}_i + Q\, h^{(L)}_i + c + \sum_k \beta_{ik} b_{ik}$$
 
 The encoder is two dense layers (``feedforward``) or a recurrent unit (``recurrent``). All nodes share the weights. The
-window is encoded once per pair and node, not once per graph, with the columns known at the time of the target beside
-every lag. Neighbours are averaged, not summed, so that the range of
-the states does not depend on the degree; a node without neighbours gets zeros. A node's own state passes through every
-layer and directly to the output.
+window is encoded once per pair and node, not once per graph, with the covariates known at the time of the target beside
+every lag. Neighbours are averaged, not summed, so that the range of the states does not depend on the degree; a node
+without neighbours gets zeros. A node's own state passes through every layer and directly to the output.
+
+Only the columns $b_{ik}$ of the background have weights $\beta_{ik}$ of each node, because a cycle has another phase at
+each node. They are not encoded. The window is read as deviations from the level of the background, if there is one.
 """
 
 import math
@@ -40,6 +42,7 @@ class GraphNetwork(nn.Module):
                             ``hidden``
     ``numbers_per_target``  1, the mean; or more for an observation model that uses them, for example 2 for
                             :class:`~tacit.observation.HeadGaussianNoise`. The additional numbers start at 0
+    ``background``          nodes and columns of the background, which are the last known columns
     ``head_reads_graph``    True: the additional numbers depend on $h^{(0)}_i$ and $h^{(L)}_i$. False: they depend only
                             on the node's own state $h^{(0)}_i$ and are the same for every graph
 
@@ -59,6 +62,7 @@ class GraphNetwork(nn.Module):
         *,
         numbers_per_target: int = 1,
         head_reads_graph: bool = False,
+        background: tuple[int, int] = (0, 0),
     ) -> None:
         """Build the network with all weights 0; a fit starts at random weights."""
         super().__init__()
@@ -76,6 +80,9 @@ class GraphNetwork(nn.Module):
         self.head_own = nn.Parameter(torch.zeros(self.hidden, outputs))
         self.head_graph = nn.Parameter(torch.zeros(self.hidden, outputs if head_reads_graph else layout.out_channels))
         self.head_bias = nn.Parameter(torch.zeros(outputs))
+        self.register_parameter("background", None)
+        if background[1]:
+            self.background = nn.Parameter(torch.zeros(*background, layout.out_channels))
 
     @classmethod
     def recurrent(
@@ -86,11 +93,14 @@ class GraphNetwork(nn.Module):
         hidden: int = 32,
         *more: Any,
         known: int = 0,
+        levels: int = 0,
+        background: tuple[int, int] = (0, 0),
         **head: Any,
     ) -> "GraphNetwork":
         """Build a network with a recurrent encoder; further arguments are those of the class from ``num_layers`` on."""
-        layout = SeriesLayout(window, num_features, out_channels, known)
-        return cls(layout, GRU(num_features + known, hidden), *more, **head)
+        layout = SeriesLayout(window, num_features, out_channels, known, levels)
+        encoder = GRU(num_features + known - background[1], hidden)
+        return cls(layout, encoder, *more, background=background, **head)
 
     @classmethod
     def feedforward(
@@ -101,11 +111,14 @@ class GraphNetwork(nn.Module):
         hidden: int = 32,
         *more: Any,
         known: int = 0,
+        levels: int = 0,
+        background: tuple[int, int] = (0, 0),
         **head: Any,
     ) -> "GraphNetwork":
         """Build a network with two dense layers as encoder; further arguments as in :meth:`recurrent`."""
-        layout = SeriesLayout(window, num_features, out_channels, known)
-        return cls(layout, WindowLayers(window, num_features + known, hidden), *more, **head)
+        layout = SeriesLayout(window, num_features, out_channels, known, levels)
+        encoder = WindowLayers(window, num_features + known - background[1], hidden)
+        return cls(layout, encoder, *more, background=background, **head)
 
     @property
     def num_hops(self) -> int:
@@ -113,17 +126,22 @@ class GraphNetwork(nn.Module):
         return self.num_layers
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return random weights, uniform within 1 / sqrt(hidden); the bias of the head starts at 0."""
-        bound = 1 / math.sqrt(self.hidden)
-        fresh = {name: uniform_within(value, bound, generator) for name, value in self.named_parameters()}
-        return {**fresh, "head_bias": torch.zeros_like(self.head_bias, device=generator.device)}
+        """Return random weights, uniform within 1 / sqrt(hidden); the head's bias and the background start at 0."""
+        bound, zeros = 1 / math.sqrt(self.hidden), ("head_bias", "background")
+        return {
+            name: torch.zeros_like(value, device=generator.device)
+            if name in zeros
+            else uniform_within(value, bound, generator)
+            for name, value in self.named_parameters()
+        }
 
     def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
         """Return the output of every pair under each of its graphs."""
-        windows = self.layout.lags(inputs)
-        if self.layout.known:
-            beside = self.layout.trailing(inputs)[:, :, None].expand(-1, -1, self.layout.window, -1)
-            windows = torch.cat([windows, beside], -1)  # (batch, node, lag, feature + known)
+        windows, known = self.layout.lags(self.layout.relative(inputs)), self.layout.trailing(inputs)
+        own_columns = 0 if self.background is None else self.background.shape[-2]
+        if covariates := self.layout.known - own_columns:
+            beside = known[:, :, None, :covariates].expand(-1, -1, self.layout.window, -1)
+            windows = torch.cat([windows, beside], -1)  # (batch, node, lag, feature + covariate)
         state = self.encoder(windows)[:, None]  # (batch, 1, node, hidden)
         degree = graphs.sum(-1, keepdim=True).clamp_min(1)
         hidden = state
@@ -133,6 +151,8 @@ class GraphNetwork(nn.Module):
         from_own, from_graph = state @ self.head_own + self.head_bias, hidden @ self.head_graph
         channels = self.out_channels
         means: Tensor = from_own[..., :channels] + from_graph[..., :channels]
+        if self.background is not None:
+            means = means + torch.einsum("bnk,nkc->bnc", known[..., -own_columns:], self.background)[:, None]
         if self.residual:
             means = means + self.layout.newest(inputs)[:, None]
         further = from_own[..., channels:]
@@ -154,12 +174,15 @@ def _register(name: str, make: Callable[..., GraphNetwork], *, compiles: bool) -
             bool(options.residual),
             numbers_per_target=OBSERVATIONS[observation].num_given,
             known=sizes.known,
+            levels=sizes.levels,
+            background=(sizes.num_nodes, sizes.background),
         )
 
     kind = PredictorKind(
         build,
         uses=("hidden", "layers", "residual"),
         predicts_change=True,
+        background=True,
         observation="gaussian_head",
         learning_rate=LEARNING_RATE,
         steps=STEPS,

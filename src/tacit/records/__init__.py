@@ -1,5 +1,6 @@
 """Run directories: a JSON record, edges, history and model; files are written atomically, the record last."""
 
+from tacit.records.background_csv import BACKGROUND, BackgroundTable, read_background
 from tacit.records.directories import CALL, make_directory, new_directory, require_new, resuming
 from tacit.records.edges_by_csv import BY_COLUMNS, EDGES_BY, REGIME, EdgesBy
 from tacit.records.edges_csv import (
@@ -23,6 +24,7 @@ from tacit.records.run import Run
 from tacit.records.writing import history_line, run_of, write_run
 
 __all__ = [
+    "BACKGROUND",
     "BY_COLUMNS",
     "CALL",
     "CANDIDATES",
@@ -42,6 +44,7 @@ __all__ = [
     "REGIME",
     "VARIES",
     "WORDS",
+    "BackgroundTable",
     "CandidateCount",
     "EdgeFindings",
     "EdgesBy",
@@ -57,6 +60,7 @@ __all__ = [
     "make_directory",
     "model_tensors",
     "new_directory",
+    "read_background",
     "read_forecasts",
     "read_model",
     "read_record",

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from tacit.atomic_files import read_file
 from tacit.errors import InputError
+from tacit.records.background_csv import BACKGROUND
 from tacit.records.checksums import ChangedError, checksum, read_object, read_sealed
 from tacit.records.directories import CALL, resuming
 from tacit.records.edges_by_csv import EDGES_BY
@@ -36,13 +37,13 @@ def read_record(directory: Path) -> Record:
 
 
 def read_run(directory: Path) -> Run:
-    """Read record, edges, lags, edges by situation, forecasts and history."""
+    """Read record, edges, lags, edges by situation, forecasts, background and history."""
     record = read_record(directory)
     with _said_in_one_line(directory):
         history = [json.loads(line) for line in _belonging(directory, HISTORY, record).splitlines()]
         further = (
             _belonging(directory, name, record) if name in record.files else None
-            for name in (LAGS, EDGES_BY, FORECASTS)
+            for name in (LAGS, EDGES_BY, FORECASTS, BACKGROUND)
         )
         return Run.of(record, _belonging(directory, EDGES, record), history, *further)
 

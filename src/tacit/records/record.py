@@ -69,6 +69,7 @@ class Record(BaseModel):
     node_gains: dict[str, float] = {}  # node -> how much the edges improve its forecast, a share of its scaled CRPS
     stages: dict[str, float] = {}  # stage -> seconds, in order, from reading to scoring
     situations: dict[str, Any] = {}  # how edges depend on the situation, or the regimes; see docs/reference/files.md
+    background: dict[str, Any] = {}  # node -> its terms in words, and the share of its variance that they explain
     candidates: CandidateCount | None = None  # if edges.csv lists candidates instead of all ordered pairs
 
     @property

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from tacit.records.background_csv import BackgroundTable, read_background
 from tacit.records.edges_by_csv import EdgesBy, read_edges_by
 from tacit.records.edges_csv import EdgeTable, read_edges
 from tacit.records.forecasts_csv import ForecastTable, read_forecasts
@@ -20,7 +21,7 @@ class Run(BaseModel):
 
     ``lags`` is ``lags.csv``; None without lags, as for pairs without time. ``edges_by`` is ``edges_by.csv``; None if it
     was not tested, or not found, that edges depend on the situation. ``forecasts`` is ``forecasts.csv``; None if no
-    forecasts were kept.
+    forecasts were kept. ``background`` is ``background.csv``; None if no node has a background.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -31,6 +32,7 @@ class Run(BaseModel):
     lags: LagTable | None = None
     edges_by: EdgesBy | None = None
     forecasts: ForecastTable | None = None
+    background: BackgroundTable | None = None
 
     @classmethod
     def of(
@@ -41,6 +43,7 @@ class Run(BaseModel):
         lags: str | None = None,
         edges_by: str | None = None,
         forecasts: str | None = None,
+        background: str | None = None,
     ) -> "Run":
         """Return the run of a record, the lines of the history and the texts of the CSV files."""
         count = None if record.candidates is None else record.candidates.count
@@ -48,7 +51,16 @@ class Run(BaseModel):
         profiles = None if lags is None else read_lags(lags, record.node_names)
         by = None if edges_by is None else read_edges_by(edges_by, record.node_names)
         shown = None if forecasts is None else read_forecasts(forecasts, record.node_names)
-        return cls(record=record, edges=table, history=history, lags=profiles, edges_by=by, forecasts=shown)
+        beside = None if background is None else read_background(background, record.node_names)
+        return cls(
+            record=record,
+            edges=table,
+            history=history,
+            lags=profiles,
+            edges_by=by,
+            forecasts=shown,
+            background=beside,
+        )
 
     @property
     def has_candidates(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tacit.atomic_files import made, write_together
 from tacit.graph import GraphDistribution
+from tacit.records.background_csv import BACKGROUND, BackgroundTable
 from tacit.records.checksums import checksum, sealed
 from tacit.records.edges_by_csv import EDGES_BY
 from tacit.records.edges_csv import EDGES, EdgeFindings, candidates_text, edges_text
@@ -26,12 +27,14 @@ def write_run(
     history: Sequence[Mapping[str, Any]],
     edges: EdgeFindings | None = None,
     forecasts: ForecastTable | None = None,
+    background: BackgroundTable | None = None,
 ) -> None:
     """Write the files of a run; the record is written last, and marks the directory as a complete run."""
     lines = "".join(json.dumps(line) + "\n" for line in history)
     listed = _edges_of(model.graph, record, edges)
     files = {EDGES: listed.encode(), HISTORY: lines.encode(), MODEL: pack_model(model, record)}
-    further = dict(zip((LAGS, EDGES_BY, FORECASTS), _further(record, edges, forecasts), strict=True))
+    names = (LAGS, EDGES_BY, FORECASTS, BACKGROUND)
+    further = dict(zip(names, _further(record, edges, forecasts, background), strict=True))
     files |= {name: text.encode() for name, text in further.items() if text is not None}
     whole = record.model_copy(update={"sha256": "", "files": {name: checksum(data) for name, data in files.items()}})
     files[RECORD] = sealed(whole.model_dump_json(indent=2) + "\n")
@@ -45,9 +48,10 @@ def run_of(
     history: Sequence[Mapping[str, Any]],
     edges: EdgeFindings | None = None,
     forecasts: ForecastTable | None = None,
+    background: BackgroundTable | None = None,
 ) -> Run:
     """Return the run as it would be read from a run directory, without writing one."""
-    further = _further(record, edges, forecasts)
+    further = _further(record, edges, forecasts, background)
     return Run.of(record, _edges_of(graph, record, edges), [dict(line) for line in history], *further)
 
 
@@ -59,12 +63,11 @@ def _edges_of(graph: GraphDistribution, record: Record, edges: EdgeFindings | No
 
 
 def _further(
-    record: Record, edges: EdgeFindings | None, forecasts: ForecastTable | None
-) -> tuple[str | None, str | None, str | None]:
-    """Return the texts of ``lags.csv``, ``edges_by.csv`` and ``forecasts.csv``; None for one that is not there."""
+    record: Record, edges: EdgeFindings | None, forecasts: ForecastTable | None, background: BackgroundTable | None
+) -> list[str | None]:
+    """Return the texts of lags, edges by situation, forecasts and background; None for one that is not there."""
     lags, by = (None, None) if edges is None else (edges.lags, edges.by)
-    texts = [None if one is None else one.text(record.node_names) for one in (lags, by, forecasts)]
-    return texts[0], texts[1], texts[2]
+    return [None if one is None else one.text(record.node_names) for one in (lags, by, forecasts, background)]
 
 
 def history_line(epoch: Epoch) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from tacit.assessment.uncertainty import LISTED_FROM
 from tacit.records import VARIES, Run
+from tacit.report.background import background_options, packed_background
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.embedding import FLOATS, packed, packed_edges
 from tacit.report.forecasts import forecast_options, packed_forecasts
@@ -45,6 +46,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "leading": leading_edges(run, columns),
         "leading_said": leading_said(columns),
         "findings": findings(run),
+        "background": background_options(run),
         "forecasts": forecast_options(run),
         "edges": strongest_edges(run, ROWS, columns),
         "columns": shown_columns(columns, by_situation=situations is not None),
@@ -188,6 +190,7 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
         if columns.changed is None
         else [[k, time] for k, time in enumerate(columns.changed.tolist()) if time],
         "lags": packed_lags(run, columns),
+        "background": packed_background(run),
         "forecasts": packed_forecasts(run),
         "threshold": threshold,
         "listedFrom": 1.0 if columns.listed_from is None else columns.listed_from,

@@ -24,7 +24,8 @@ export function addDrawing(element, make) {
 function sizeOf(element) {
   if (!isPrinting()) return { autosize: true };
   if (element.classList.contains("network")) return { width: PAPER_WIDTH, height: 430 };
-  if (["strip", "fan"].some((name) => element.classList.contains(name))) return { width: PAPER_WIDTH, height: 240 };
+  const wide = ["strip", "fan", "beside"].some((name) => element.classList.contains(name));
+  if (wide) return { width: PAPER_WIDTH, height: 240 };
   return { width: PAPER_WIDTH / 2 - 10, height: element.classList.contains("matrix") ? 330 : 260 };
 }
 

@@ -1,6 +1,7 @@
 // Draw all runs of the page; the performance mark says when the page is interactive.
 
 import { showAssessment } from "./assessment.js";
+import { showBackground } from "./background.js";
 import { showCopyButton } from "./clipboard.js";
 import { showExport } from "./export_menu.js";
 import { followMedia } from "./figures.js";
@@ -30,6 +31,7 @@ for (const section of document.querySelectorAll("section.run")) {
   showSituationControls(section, run, situation);
   showRegimes(section, run);
   showAssessment(section, run);
+  showBackground(section, run, network);
   showForecasts(section, run, network);
   showExport(section, run, network);
   showCopyButton(section);
