@@ -7,6 +7,7 @@ from tacit.local.gated_fit import GatedFit
 from tacit.local.gated_regression import (
     MOST_LOGIT,
     NOISE_DEVIATION,
+    SPREAD_DEVIATION,
     GatedRegression,
     fill_noise,
     noise_vector,
@@ -17,6 +18,7 @@ from tacit.local.newton import maximise
 __all__ = [
     "MOST_LOGIT",
     "NOISE_DEVIATION",
+    "SPREAD_DEVIATION",
     "GatedBatch",
     "GatedFit",
     "GatedRegression",
