@@ -2,11 +2,16 @@ r"""How often each existing edge acts: always, or at times.
 
 For models whose edges are weights times gates (:func:`has_moment_estimate`), mean and variance of the targets determine
 this node by node (:mod:`tacit.assessment.uncertainty.moments`), without training, so the result does not depend on
-initial values. The result is *always*, $\theta = 1$, unless a one-sided score test rejects it at 2.5%
-(:mod:`tacit.assessment.uncertainty.moment_errors`). It is also *always*, with a wide interval, for edges whose mean
-effect is not significantly different from 0.
+initial values. The estimate is $\theta = 1$ unless a one-sided score test rejects it at 2.5%
+(:mod:`tacit.assessment.uncertainty.moment_errors`). It is also 1, with a wide interval, for edges whose mean effect is
+not significantly different from 0.
 
-Intervals come from two sources. The sandwich of the regressions gives the error of each edge; it is stable, but treats
+Noise that grows with the source has the same two moments as a gate. Where the score test rejects, the likelihood of the
+node therefore decides between them, and gives probability and interval
+(:mod:`tacit.assessment.uncertainty.explanations`). An edge acts at times only if both tests say so: the first is robust
+to the shape of the noise, the second to its size. The p-value of the edge is the larger one.
+
+Intervals of the other edges come from two sources. The sandwich of the regressions gives the error of each edge; it is stable, but treats
 the set of edges as known. Resamples of the data, with a new selection of edges on each (``kept``), scale all errors by
 one factor: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few edges, and at least
 1. An edge whose spread over resamples is more than twice its error gets that spread as its error.
@@ -25,7 +30,10 @@ from torch import Tensor
 from tacit.assessment.uncertainty.bootstrap import SELDOM_KEPT
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
 from tacit.assessment.uncertainty.checks import ReplicaProbs
+from tacit.assessment.uncertainty.decisions import acting_words
 from tacit.assessment.uncertainty.dependence import Dependence
+from tacit.assessment.uncertainty.explanations import ExplainedGates, explained_gates
+from tacit.assessment.uncertainty.gate_tests import LEVEL, QUANTILE
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.assessment.uncertainty.moment_data import MomentData, fitted_parameters, has_moment_estimate
 from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors
@@ -35,7 +43,7 @@ from tacit.assessment.uncertainty.resampled_edges import EdgeMasks, Kept, kept_e
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.randomness import replica_seeds
-from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
 TEST_LEVEL = 0.025  # of the test of "always", one-sided: that of a 95% interval
@@ -62,6 +70,8 @@ MANY_COLUMNS = (
 class Acting:
     r"""How often edges act: ``edge_probs``, 1 for edges in ``always``.
 
+    ``gates``       results of the likelihood, as matrices; NaN for edges that the moments alone decide
+    ``p_values``    of the test that an edge always acts; NaN for edges that were not tested
     ``ratios``      ratios of the learned edges, in the order of ``learned.nonzero()``, with their errors
     ``inflation``   factor of these errors, from the spread over resamples
     ``wide``        learned edges whose probability could not be estimated
@@ -72,6 +82,8 @@ class Acting:
     edge_probs: EdgeProbs
     always: EdgeMask
     learned: EdgeMask
+    gates: ExplainedGates
+    p_values: EdgeProbs
     ratios: RatioErrors
     inflation: Float[Tensor, " edge"]
     wide: EdgeMask
@@ -87,6 +99,8 @@ class Acting:
         errors = torch.zeros_like(self.edge_probs)
         found = self.edge_probs[self.learned].square() * (self.ratios.std_errors() * self.inflation).to(errors)
         errors[self.learned] = found.clamp_max(NOTHING_KNOWN)
+        judged = torch.maximum(self.gates.high - self.edge_probs, self.edge_probs - self.gates.low) / QUANTILE
+        errors = torch.where(self.gates.nats.isnan(), errors, judged.clamp_max(NOTHING_KNOWN))
         errors[self.wide] = NOTHING_KNOWN
         return errors
 
@@ -97,8 +111,14 @@ class Acting:
         mean = self.resampled.sum(0) / count.clamp_min(1).to(self.resampled)
         return torch.where(self.learned & (count > 0), mean, self.edge_probs)
 
-    def intervals(self, level: float = 0.95) -> EdgeIntervals:
-        """Return confidence intervals of the given ``level``."""
+    @property
+    def acting(self) -> EdgeCodes:
+        """Whether edges act always or at times, as places in ``ACTS``."""
+        around = self.intervals()
+        return acting_words(around.low, around.high, self.p_values, self.learned)
+
+    def intervals(self, level: float = LEVEL) -> EdgeIntervals:
+        """Return confidence intervals of the given ``level``; those of the likelihood have the shape of the 95% one."""
         from scipy import stats
 
         quantile = float(stats.t.isf((1 - level) / 2, self.degrees))
@@ -106,6 +126,12 @@ class Acting:
         low, high = self.edge_probs.clone(), self.edge_probs.clone()
         low[self.learned], high[self.learned] = (1 / (1 + ratio).to(low) for ratio in (highest, lowest))
         low, high = torch.minimum(low, self.edge_probs), torch.maximum(high, self.edge_probs)
+        share = float(stats.norm.isf((1 - level) / 2)) / QUANTILE
+        moments = self.gates.nats.isnan()
+        low, high = (
+            torch.where(moments, end, (self.edge_probs + share * (other - self.edge_probs)).clamp(0, 1))
+            for end, other in ((low, self.gates.low), (high, self.gates.high))
+        )
         low[self.wide], high[self.wide] = 0.0, 1.0
         return EdgeIntervals(low, high, level, simultaneous=False)
 
@@ -118,11 +144,13 @@ def acting(
     block: int = 1,
     seed: int = 0,
     kept: Kept | None = None,
+    intervals: bool = True,
 ) -> Acting:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     ``replicas`` is the number of resamples, drawn as in :func:`~tacit.assessment.uncertainty.bootstrap`. ``kept``
-    returns the edges that may exist given the rows of a resample: others are excluded from its regressions.
+    returns the edges that may exist given the rows of a resample: others are excluded from its regressions. Without
+    ``intervals`` the likelihood gives none, which takes a third of its time.
     """
     require(
         has_moment_estimate(model),
@@ -142,12 +170,19 @@ def acting(
     for node, found in enumerate(nodes):
         wide[node] = learned[node] & found.lacking
     seldom = learned & (masks.sum(0) < FEWEST_KEEPING) & ~wide if replicas else torch.zeros_like(learned)
-    always = torch.zeros_like(learned)
-    always[learned] = (ratios.statistics < _quantile(1 - TEST_LEVEL)) | (ratios.scale >= UNKNOWN_SCALE)
-    always |= learned & (torch.zeros_like(learned) if data.always is None else data.always)
-    answer = present.clone()
-    answer[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
-    answer = torch.where(wide, present, torch.where(always, 1.0, answer))
+    assumed = learned & (torch.zeros_like(learned) if data.always is None else data.always)
+    p_values, judged = torch.full_like(ratios.ratios, torch.nan), torch.zeros_like(learned)
+    known = ratios.scale < UNKNOWN_SCALE
+    p_values[known] = torch.special.ndtr(-ratios.statistics[known])
+    judged[learned] = p_values < TEST_LEVEL
+    judged &= ~assumed
+    gates = _gates(data, judged, train, intervals=intervals)
+    tests = torch.full_like(gates.p_values, torch.nan)
+    tests[learned] = p_values
+    tests = torch.where(judged, torch.maximum(tests, gates.p_values), tests).masked_fill(assumed | wide, torch.nan)
+    answer = torch.where(wide, present, torch.where(learned, 1.0, present))
+    answer = torch.where(judged, gates.edge_probs.to(answer), answer)
+    always = learned & (answer == 1)
     parameters = fitted_parameters(
         model,
         answer,
@@ -160,6 +195,8 @@ def acting(
         answer,
         always & ~wide,
         learned.clone(),
+        ExplainedGates(*(values.to(answer) for values in gates)),
+        tests.to(answer),
         ratios,
         inflation,
         wide | seldom,
@@ -220,6 +257,23 @@ def _one_node(
     leftover, sizes = share @ found.squares[0], weights.new_zeros(len(learned))
     sizes[sources] = share @ found.contributions[0].square()
     return _Node(errors, ratios, found.own[0], means, leftover, sizes, lacking=False)
+
+
+def _gates(data: MomentData, judged: EdgeMask, train: Pairs, *, intervals: bool) -> ExplainedGates:
+    """Return what the likelihood says about some edges, as matrices; NaN for the others."""
+    nodes = judged.any(1).nonzero()[:, 0].tolist()
+    known = [data.weights[:, node].cpu() > 0 for node in nodes]
+    series = [None if train.series is None else train.series.cpu()[rows] for rows in known]
+    masks = [judged[node, data.sources(node)].cpu() for node in nodes]
+    regressions = [data.node(node).regression(rows) for node, rows in zip(nodes, known, strict=True)]
+    found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
+    for node, mask, one in zip(
+        nodes, masks, explained_gates(regressions, masks, series, intervals=intervals), strict=True
+    ):
+        sources = data.sources(node).cpu()[mask]
+        for matrix, values in zip(found, one, strict=True):
+            matrix[node, sources] = values[mask]
+    return ExplainedGates(*(matrix.to(judged.device) for matrix in found))
 
 
 def _sigmas(edge_probs: EdgeProbs, nodes: list[_Node]) -> Float[Tensor, " node"]:
@@ -286,7 +340,3 @@ def _notes(data: MomentData, nodes: list[_Node], learned: EdgeMask, seldom: Edge
     if seldom.any():
         notes.append(SELDOM_KEPT.format(fewest=FEWEST_KEEPING, replicas=replicas, edges=int(seldom.sum())))
     return notes
-
-
-def _quantile(level: float) -> float:
-    return float(torch.special.ndtri(torch.tensor(level, dtype=torch.float64)))

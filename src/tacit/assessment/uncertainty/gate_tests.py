@@ -41,11 +41,15 @@ LEAST_GROWTH, MOST_GROWTH = 1.2, 3.0  # of the distance from the maximum, betwee
 
 @dataclass(frozen=True, eq=False)
 class NodeGates:
-    """The fit of one node; ``low`` and ``high`` of the probabilities of its edges."""
+    """The fit of one node; ``low`` and ``high`` of the probabilities of its edges.
+
+    ``ratios``  twice the log likelihood that is lost if an edge always acts, beside other gates if there are intervals
+    """
 
     fit: GatedFit
     low: Float[Tensor, " source"]
     high: Float[Tensor, " source"]
+    ratios: Float[Tensor, " source"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +62,25 @@ class _Chosen:
 
 
 def choose_gates(
-    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " source"]], most: int = MOST_GATES
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], most: int = MOST_GATES
 ) -> list[GatedFit]:
     """Return for each node the fit in which the edges of ``may_gate`` that need a gate have one, at most ``most``."""
     return [one.fit for one in _choose(data, may_gate, most)]
 
 
 def judge_gates(
-    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " source"]], *, intervals: bool = True
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], *, intervals: bool = True
 ) -> list[NodeGates]:
     """Return for each node which edges of ``may_gate`` act at times, how often they act, and the intervals."""
     chosen = _choose(data, may_gate, MOST_GATES)
     if not intervals:
         return [
-            NodeGates(one.fit, torch.where(mask, 0.0, one.fit.edge_probs), torch.where(mask, 1.0, one.fit.edge_probs))
+            NodeGates(
+                one.fit,
+                torch.where(mask, 0.0, one.fit.edge_probs),
+                torch.where(mask, 1.0, one.fit.edge_probs),
+                one.fit.edge_probs.new_tensor([one.gains.get(source, 0.0) for source in range(len(mask))]),
+            )
             for one, mask in zip(chosen, may_gate, strict=True)
         ]
     masks = []
@@ -84,15 +93,15 @@ def judge_gates(
     found = []
     for node, one in enumerate(chosen):
         low, high = one.fit.edge_probs.clone(), one.fit.edge_probs.clone()
+        ratios = torch.zeros_like(low)
         for source in one.alone:
-            low[source], high[source] = ends[node, source]
-        found.append(
-            NodeGates(one.fit, torch.minimum(low, one.fit.edge_probs), torch.maximum(high, one.fit.edge_probs))
-        )
+            low[source], high[source], ratios[source] = ends[node, source]
+        low, high = torch.minimum(low, one.fit.edge_probs), torch.maximum(high, one.fit.edge_probs)
+        found.append(NodeGates(one.fit, low, high, ratios))
     return found
 
 
-def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " source"]], most: int) -> list[_Chosen]:
+def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], most: int) -> list[_Chosen]:
     base = fit_gated(data, [one.start() for one in data])
     gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
     starts = [base[node].with_gate(source, prob) for prob in STARTS for node, source in gates]
@@ -145,8 +154,11 @@ def _without_needless(data: Sequence[GatedRegression], fits: dict[int, GatedFit]
 
 def _intervals(
     data: Sequence[GatedRegression], widest: list[GatedFit], alone: list[dict[int, GatedFit]]
-) -> dict[tuple[int, int], tuple[float, float]]:
-    """Return the ends of the interval of each edge of each node, with its own gate and those of ``widest`` free."""
+) -> dict[tuple[int, int], tuple[float, float, float]]:
+    """Return the ends of the interval of each edge of each node, and the likelihood ratio of its gate.
+
+    Its own gate and those of ``widest`` are free.
+    """
     edges = [(node, source) for node, of_node in enumerate(alone) for source in of_node]
     others, starts = [], []
     for node, source in edges:
@@ -198,11 +210,11 @@ def _intervals(
             except StopIteration as end:
                 ends[key] = end.value
         asked = going
-    found = dict[tuple[int, int], tuple[float, float]]()
+    found = dict[tuple[int, int], tuple[float, float, float]]()
     for edge in edges:
         low = ends[edge, False]
         high = _prob(ends[edge, True]) if (edge, True) in ends else 1.0
-        found[edge] = 0.0 if low <= LOWEST_LOGIT else _prob(low), high
+        found[edge] = 0.0 if low <= LOWEST_LOGIT else _prob(low), high, 2 * (top[edge] - always[edge])
     return found
 
 

@@ -1,0 +1,157 @@
+r"""Three explanations of a target that varies more where a source is large, and which of them the data support.
+
+The edge acts at times; it always acts and the noise grows with it; it always acts and its effect is curved. Mean and
+variance are nearly the same under the first two. The shape of the noise is not: a gate gives two lines, growing noise a
+fan. Each node gets one regression in which all explanations are possible,
+
+$$y = b\, f_0 + \sum_j A_j\, w_j c_j + h(c) + e^{\gamma^\top s(c)}\, \sigma\, \varepsilon$$
+
+with the contributions $c_j$ of the sources whose gates are judged and the rest $f_0$ of a fit without gates, a piecewise
+linear curve $h$ of each contribution and of the whole output, and columns $s$ for the scale of the noise: size and sign
+of each contribution and of the output, the size of the own input, and the size of the other residuals near the row. The
+noise $\varepsilon$ is normal, or Student's t if that fits clearly better, so that outliers and volatile times do not count
+as gates.
+
+An edge *acts at times* if two conditions hold. The likelihood without its gate is lower, $2 \Delta \ell$ beyond the
+quantile of a chi-square with ``DEGREES`` degrees of freedom. And a gate alone is more likely than growing noise alone.
+$2 \Delta \ell$ has no simple distribution if the edge always acts, because growing noise and a gate differ by the shape of
+the noise only: among 100 simulated edges of 1,000 rows whose noise grows, 18 exceed the usual quantile of one degree of
+freedom, and 7 that of three. If a condition does not hold, the interval contains 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tacit.assessment.evidence import smoothed
+from tacit.assessment.uncertainty.gate_tests import LEVEL, judge_gates
+from tacit.data import SeriesOfPair
+from tacit.local import GatedFit, GatedRegression, fit_gated
+from tacit.observation import GaussianNoise, ObservationModel, StudentTNoise
+
+DEGREES = 3  # of the chi-square of the likelihood ratio
+KNOTS = (-2.5, -1.0, 1.0, 2.5)  # of the curves, in usual sizes of the contribution
+SIZES = (1.0, 4.0)  # at which the scale of the noise starts to grow, in usual sizes of the contribution
+HALF_LIVES = (4.0, 32.0)  # rows, of the local size of the residuals
+PRIOR_ROWS, MOST_SQUARE = 2.0, 25.0  # rows of usual size that are added; largest square of a residual
+HEAVIER = 3.0  # nats by which heavy tails must fit better than normal noise
+USUAL = 1.4826  # deviation of a normal, in units of its median absolute deviation
+START = 0.7  # initial probability of a gate
+TINY = 1e-9
+
+
+class ExplainedGates(NamedTuple):
+    """How often edges act, with intervals; 1 if the edge was not judged or the test is not significant.
+
+    ``p_values``  of the test against an edge that always acts, with noise that may grow; 1 if growing noise is more likely
+    ``nats``      log likelihood of a gate less that of growing noise; NaN for an edge that was not judged
+    """
+
+    edge_probs: Float[Tensor, "*node source"]
+    low: Float[Tensor, "*node source"]
+    high: Float[Tensor, "*node source"]
+    p_values: Float[Tensor, "*node source"]
+    nats: Float[Tensor, "*node source"]
+
+
+def explained_gates(
+    data: Sequence[GatedRegression],
+    may_gate: Sequence[Bool[Tensor, " _"]],
+    series: Sequence[SeriesOfPair | None],
+    *,
+    intervals: bool = True,
+) -> list[ExplainedGates]:
+    """Return for each node how often the edges of ``may_gate`` act, beside curves and growing noise.
+
+    The noise must be added to the output. ``series`` has the series of the rows of each node.
+    """
+    from scipy import stats
+
+    base = fit_gated(*_of_kind(data, StudentTNoise(1)))
+    parts = [_with_explanations(*one) for one in zip(data, base, may_gate, series, strict=True)]
+    wide, owners = [one for one, _ in parts], [own for _, own in parts]
+    heavy = _of_kind(wide, StudentTNoise(1))
+    for place, (one, other) in enumerate(
+        zip(fit_gated(wide, [one.start() for one in wide]), fit_gated(*heavy), strict=True)
+    ):
+        if other.log_likelihood - one.log_likelihood > HEAVIER:
+            wide[place] = heavy[0][place]
+    judged = judge_gates(wide, [torch.ones(len(one.sent), dtype=torch.bool) for one in wide], intervals=intervals)
+    edges = [(node, source) for node, one in enumerate(wide) for source in range(len(one.sent))]
+    fits = [judged[node].fit for node, _ in edges]
+    constant = [replace(wide[node], spread=wide[node].spread * ~owners[node][source]) for node, source in edges]
+    gates = [
+        fit if fit.gated[source] else fit.with_gate(source, START) for fit, (_, source) in zip(fits, edges, strict=True)
+    ]
+    none = [fit.without_gate(source) for fit, (_, source) in zip(fits, edges, strict=True)]
+    gates, none = fit_gated(constant, gates), fit_gated([wide[node] for node, _ in edges], none)
+    nats = iter([one.log_likelihood - other.log_likelihood for one, other in zip(gates, none, strict=True)])
+    found = []
+    for one, mask in zip(judged, may_gate, strict=True):
+        better = one.ratios.new_tensor([next(nats) for _ in one.ratios])
+        p_values = torch.where(better > 0, torch.from_numpy(stats.chi2.sf(one.ratios, DEGREES)), 1.0)
+        always = p_values > 1 - LEVEL
+        values = (
+            torch.where(always, 1.0, one.fit.edge_probs),
+            one.low,
+            torch.where(always, 1.0, one.high),
+            p_values,
+            better,
+        )
+        every = mask.new_ones(len(values), len(mask)).to(better)
+        every[-1] = torch.nan
+        every[:, mask] = torch.stack(values)
+        found.append(ExplainedGates(*every))
+    return found
+
+
+def _of_kind(data: Sequence[GatedRegression], noise: ObservationModel) -> tuple[list[GatedRegression], list[GatedFit]]:
+    """Return the regressions with another kind of noise, and initial values."""
+    changed = [replace(one, observation=noise.to(one.targets)) for one in data]
+    return changed, [one.start() for one in changed]
+
+
+def _with_explanations(
+    data: GatedRegression, base: GatedFit, mask: Bool[Tensor, " source"], series: SeriesOfPair | None
+) -> tuple[GatedRegression, Bool[Tensor, "judged term"]]:
+    """Return the regression with all explanations, in units of the noise, and the noise columns of each source."""
+    messages = torch.einsum("jnl,jl->nj", data.sent, base.edges)
+    rest = data.own @ base.own + messages[:, ~mask].sum(1)
+    output = rest + messages[:, mask].sum(1)
+    residuals = data.targets - data.offset - output
+    size = (USUAL * residuals.abs().median()).clamp_min(TINY)
+    scaled = _scaled(torch.cat([messages[:, mask], output[:, None]], 1))  # (row, judged sources and their sum)
+    knots = scaled.new_tensor(KNOTS)
+    curves = (knots.sign() * (scaled[..., None] - knots)).clamp_min(0).flatten(1)
+    growth = [(scaled / start).square().log1p() / 2 for start in SIZES] + [scaled / (1 + scaled.square()).sqrt()]
+    own = _scaled(data.own[:, :-1]).square().mean(1, keepdim=True).log1p() / 2
+    squares = (residuals / size).square().clamp_max(MOST_SQUARE)[:, None]
+    local = []
+    for half_life in HALF_LIVES:
+        near, mass = (smoothed(one, half_life, series) for one in (squares, torch.ones_like(squares)))
+        local.append(((PRIOR_ROWS + near) / (PRIOR_ROWS + mass)).log() / 2)
+    spread = torch.cat([*growth, own, *local], 1)
+    owners = torch.eye(scaled.shape[1], dtype=torch.bool)[:-1].repeat(1, len(growth))
+    wide = GatedRegression(
+        torch.cat([rest[:, None] / size, torch.ones_like(rest[:, None]), curves], 1),
+        messages[:, mask].mT[..., None] / size,
+        torch.zeros_like(rest),
+        (data.targets - data.offset) / size,
+        data.weights,
+        GaussianNoise(1).to(rest),
+        spread=spread - spread.mean(0),
+    )
+    others = owners.new_zeros(len(owners), spread.shape[1] - owners.shape[1])
+    return wide, torch.cat([owners, others], 1)
+
+
+def _scaled(values: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    """Return distances from the median in units of their usual size."""
+    away = values - values.median(0).values
+    size = USUAL * away.abs().median(0).values
+    size = torch.where(size > TINY, size, away.square().mean(0).sqrt())  # most values may be equal
+    return away / size.clamp_min(TINY)
