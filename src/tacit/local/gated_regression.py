@@ -87,6 +87,11 @@ class GatedRegression:
         base = base + messages[:, ~fit.gated].sum(1)
         return base[:, None] + messages[:, fit.gated] @ states(int(fit.gated.sum())).mT
 
+    def mean_output(self, fit: GatedFit) -> Float[Tensor, " row"]:
+        """Return the mean of the output over the states of the gates, with constant probabilities."""
+        messages = torch.einsum("jnl,jl->nj", self.sent, fit.edges)
+        return self.offset + self.own @ fit.own + messages @ fit.edge_probs.to(messages)
+
     def joint(self, fit: GatedFit, outputs: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
         """Return the joint log probability of each target and each state."""
         observation, gates = fit.observation, states(int(fit.gated.sum()))

@@ -15,10 +15,12 @@ from tacit.assessment.uncertainty.boundary import rounded_at_boundary, with_usua
 from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
 from tacit.assessment.uncertainty.curvature import logit_curvature
 from tacit.assessment.uncertainty.decisions import (
+    ACTS,
     FDR,
     LISTED_FROM,
     EdgeTests,
     WrongEdges,
+    acting_words,
     expected_wrong_edges,
     false_discoveries,
     listed_edges,
@@ -40,6 +42,7 @@ from tacit.assessment.uncertainty.residual import residual_deviation
 from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, sandwich
 
 __all__ = [
+    "ACTS",
     "FDR",
     "FEWEST_REPLICAS",
     "LISTED_FROM",
@@ -59,6 +62,7 @@ __all__ = [
     "WrongEdges",
     "acting",
     "acting_by_likelihood",
+    "acting_words",
     "adopt",
     "adopt_bagged",
     "bootstrap",

@@ -32,7 +32,7 @@ from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
 from tacit.assessment.uncertainty.checks import ReplicaProbs
 from tacit.assessment.uncertainty.decisions import acting_words
 from tacit.assessment.uncertainty.dependence import Dependence
-from tacit.assessment.uncertainty.explanations import ExplainedGates, explained_gates
+from tacit.assessment.uncertainty.explanations import ExplainedGates, explained_gates, noise_sizes
 from tacit.assessment.uncertainty.gate_tests import LEVEL, QUANTILE
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.assessment.uncertainty.moment_data import MomentData, fitted_parameters, has_moment_estimate
@@ -176,7 +176,7 @@ def acting(
     p_values[known] = torch.special.ndtr(-ratios.statistics[known])
     judged[learned] = p_values < TEST_LEVEL
     judged &= ~assumed
-    gates = _gates(data, judged, train, intervals=intervals)
+    gates = _gates(data, judged, nodes, train, intervals=intervals)
     tests = torch.full_like(gates.p_values, torch.nan)
     tests[learned] = p_values
     tests = torch.where(judged, torch.maximum(tests, gates.p_values), tests).masked_fill(assumed | wide, torch.nan)
@@ -215,7 +215,8 @@ FIELDS = ("ratios", "slope", "upper", "both", "scale", "statistics")
 class _Node:
     """The result of one node: errors of its learned edges, and rows over all sources.
 
-    ``leftover`` is the variance around the mean, and ``sizes`` are the mean squares of the contributions.
+    ``leftover`` is the variance around the mean, ``sizes`` are the mean squares of the contributions, and ``residuals``
+    those of the mean.
     """
 
     errors: RatioErrors
@@ -224,6 +225,7 @@ class _Node:
     means: Float[Tensor, "node lag"]
     leftover: Float[Tensor, ""]
     sizes: Float[Tensor, " node"]
+    residuals: Float[Tensor, " pair"]
     lacking: bool
 
 
@@ -256,19 +258,21 @@ def _one_node(
     share = observed / observed.sum().clamp_min(1)
     leftover, sizes = share @ found.squares[0], weights.new_zeros(len(learned))
     sizes[sources] = share @ found.contributions[0].square()
-    return _Node(errors, ratios, found.own[0], means, leftover, sizes, lacking=False)
+    return _Node(errors, ratios, found.own[0], means, leftover, sizes, found.residuals[0], lacking=False)
 
 
-def _gates(data: MomentData, judged: EdgeMask, train: Pairs, *, intervals: bool) -> ExplainedGates:
+def _gates(data: MomentData, judged: EdgeMask, nodes: list[_Node], train: Pairs, *, intervals: bool) -> ExplainedGates:
     """Return what the likelihood says about some edges, as matrices; NaN for the others."""
-    nodes = judged.any(1).nonzero()[:, 0].tolist()
-    known = [data.weights[:, node].cpu() > 0 for node in nodes]
-    series = [None if train.series is None else train.series.cpu()[rows] for rows in known]
-    masks = [judged[node, data.sources(node)].cpu() for node in nodes]
-    regressions = [data.node(node).regression(rows) for node, rows in zip(nodes, known, strict=True)]
+    residuals = torch.stack([one.residuals for one in nodes], 1)
+    residuals = torch.where(data.weights > 0, residuals, torch.nan).cpu()
+    places = judged.any(1).nonzero()[:, 0].tolist()
+    masks = [judged[node, data.sources(node)].cpu() for node in places]
+    sizes = noise_sizes(residuals, places, None if train.series is None else train.series.cpu()).unbind(1)
+    known = [~residuals[:, node].isnan() for node in places]
+    regressions = [data.node(node).regression(*one) for node, *one in zip(places, known, sizes, strict=True)]
     found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
     for node, mask, one in zip(
-        nodes, masks, explained_gates(regressions, masks, series, intervals=intervals), strict=True
+        places, masks, explained_gates(regressions, masks, intervals=intervals), strict=True
     ):
         sources = data.sources(node).cpu()[mask]
         for matrix, values in zip(found, one, strict=True):
@@ -296,6 +300,7 @@ def _unknown(data: MomentData, weights: Float[Tensor, "replica pair"], nodes: in
         weights.new_zeros(nodes, data.parts.sent.shape[2]),
         weights.new_ones(()),
         weights.new_zeros(nodes),
+        weights.new_full((len(data.targets),), torch.nan),
         lacking=True,
     )
 

@@ -8,9 +8,9 @@ $$y = b\, f_0 + \sum_j A_j\, w_j c_j + h(c) + e^{\gamma^\top s(c)}\, \sigma\, \v
 
 with the contributions $c_j$ of the sources whose gates are judged and the rest $f_0$ of a fit without gates, a piecewise
 linear curve $h$ of each contribution and of the whole output, and columns $s$ for the scale of the noise: size and sign
-of each contribution and of the output, the size of the own input, and the size of the other residuals near the row. The
-noise $\varepsilon$ is normal, or Student's t if that fits clearly better, so that outliers and volatile times do not count
-as gates.
+of each contribution and of the output, the size of the own input, and the sizes of residuals near the row
+(:func:`noise_sizes`). The noise $\varepsilon$ is normal, or Student's t if that fits clearly better, so that outliers and
+volatile times do not count as gates.
 
 An edge *acts at times* if two conditions hold. The likelihood without its gate is lower, $2 \Delta \ell$ beyond the
 quantile of a chi-square with ``DEGREES`` degrees of freedom. And a gate alone is more likely than growing noise alone.
@@ -36,7 +36,7 @@ from tacit.observation import GaussianNoise, ObservationModel, StudentTNoise
 DEGREES = 3  # of the chi-square of the likelihood ratio
 KNOTS = (-2.5, -1.0, 1.0, 2.5)  # of the curves, in usual sizes of the contribution
 SIZES = (1.0, 4.0)  # at which the scale of the noise starts to grow, in usual sizes of the contribution
-HALF_LIVES = (4.0, 32.0)  # rows, of the local size of the residuals
+HALF_LIVES = (4.0, 32.0)  # rows, of the sizes of residuals near a row
 PRIOR_ROWS, MOST_SQUARE = 2.0, 25.0  # rows of usual size that are added; largest square of a residual
 HEAVIER = 3.0  # nats by which heavy tails must fit better than normal noise
 USUAL = 1.4826  # deviation of a normal, in units of its median absolute deviation
@@ -58,21 +58,37 @@ class ExplainedGates(NamedTuple):
     nats: Float[Tensor, "*node source"]
 
 
+def noise_sizes(
+    residuals: Float[Tensor, "pair node"], nodes: list[int], series: SeriesOfPair | None = None
+) -> Float[Tensor, "pair chosen size"]:
+    """Return logarithms of the size of residuals near each row: of some nodes themselves, and of all other nodes.
+
+    They follow volatility that changes slowly, of a node or of all nodes. Residuals of the row itself count for the
+    other nodes only. Missing residuals are NaN.
+    """
+    seen = (~residuals.isnan()).to(residuals)
+    sizes = (USUAL * residuals.abs().nanmedian(0).values).nan_to_num(1.0).clamp_min(TINY)
+    squares = (residuals.nan_to_num(0.0) / sizes).square().clamp_max(MOST_SQUARE)
+    others = [one.sum(1, keepdim=True) - one[:, nodes] for one in (squares, seen)]
+    found = []
+    for (values, present), itself in (((squares[:, nodes], seen[:, nodes]), 0.0), (others, 1.0)):
+        for half_life in HALF_LIVES:
+            near, mass = (smoothed(one, half_life, series) + itself * one for one in (values, present))
+            found.append(((PRIOR_ROWS + near) / (PRIOR_ROWS + mass)).log() / 2)
+    return torch.stack(found, 2)
+
+
 def explained_gates(
-    data: Sequence[GatedRegression],
-    may_gate: Sequence[Bool[Tensor, " _"]],
-    series: Sequence[SeriesOfPair | None],
-    *,
-    intervals: bool = True,
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], *, intervals: bool = True
 ) -> list[ExplainedGates]:
     """Return for each node how often the edges of ``may_gate`` act, beside curves and growing noise.
 
-    The noise must be added to the output. ``series`` has the series of the rows of each node.
+    The noise must be added to the output. ``spread`` of the data has the sizes of residuals near each row.
     """
     from scipy import stats
 
     base = fit_gated(*_of_kind(data, StudentTNoise(1)))
-    parts = [_with_explanations(*one) for one in zip(data, base, may_gate, series, strict=True)]
+    parts = [_with_explanations(*one) for one in zip(data, base, may_gate, strict=True)]
     wide, owners = [one for one, _ in parts], [own for _, own in parts]
     heavy = _of_kind(wide, StudentTNoise(1))
     for place, (one, other) in enumerate(
@@ -116,7 +132,7 @@ def _of_kind(data: Sequence[GatedRegression], noise: ObservationModel) -> tuple[
 
 
 def _with_explanations(
-    data: GatedRegression, base: GatedFit, mask: Bool[Tensor, " source"], series: SeriesOfPair | None
+    data: GatedRegression, base: GatedFit, mask: Bool[Tensor, " source"]
 ) -> tuple[GatedRegression, Bool[Tensor, "judged term"]]:
     """Return the regression with all explanations, in units of the noise, and the noise columns of each source."""
     messages = torch.einsum("jnl,jl->nj", data.sent, base.edges)
@@ -129,12 +145,8 @@ def _with_explanations(
     curves = (knots.sign() * (scaled[..., None] - knots)).clamp_min(0).flatten(1)
     growth = [(scaled / start).square().log1p() / 2 for start in SIZES] + [scaled / (1 + scaled.square()).sqrt()]
     own = _scaled(data.own[:, :-1]).square().mean(1, keepdim=True).log1p() / 2
-    squares = (residuals / size).square().clamp_max(MOST_SQUARE)[:, None]
-    local = []
-    for half_life in HALF_LIVES:
-        near, mass = (smoothed(one, half_life, series) for one in (squares, torch.ones_like(squares)))
-        local.append(((PRIOR_ROWS + near) / (PRIOR_ROWS + mass)).log() / 2)
-    spread = torch.cat([*growth, own, *local], 1)
+    assert data.spread is not None
+    spread = torch.cat([*growth, own, data.spread], 1)
     owners = torch.eye(scaled.shape[1], dtype=torch.bool)[:-1].repeat(1, len(growth))
     wide = GatedRegression(
         torch.cat([rest[:, None] / size, torch.ones_like(rest[:, None]), curves], 1),

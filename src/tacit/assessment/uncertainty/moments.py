@@ -59,11 +59,11 @@ class NodeData:
         """The design matrix: own columns, then the lags of each source."""
         return torch.cat([self.own, *self.sent], 1)
 
-    def regression(self, rows: Bool[Tensor, " pair"]) -> GatedRegression:
-        """Return the regression of some rows by the likelihood of Gaussian noise."""
+    def regression(self, rows: Bool[Tensor, " pair"], spread: Float[Tensor, "pair size"]) -> GatedRegression:
+        """Return the regression of some rows by the likelihood of Gaussian noise, whose scale depends on ``spread``."""
         target, own, sent = self.target.cpu()[rows], self.own.cpu()[rows], self.sent.cpu()[:, rows]
-        noise = GaussianNoise(1).to(target)
-        return GatedRegression(own, sent, torch.zeros_like(target), target, torch.ones_like(target), noise)
+        noise, one = GaussianNoise(1).to(target), torch.ones_like(target)
+        return GatedRegression(own, sent, torch.zeros_like(target), target, one, noise, spread=spread[rows])
 
 
 @dataclass(frozen=True, eq=False)
