@@ -62,6 +62,10 @@ class GatedFit:
         gated[source] = False
         return replace(self, gated=gated, edges=edges)
 
+    def with_constant_noise(self) -> "GatedFit":
+        """Return initial values in which the scale of the noise does not depend on the row."""
+        return self if self.spread is None else replace(self, spread=torch.zeros_like(self.spread))
+
     def with_slopes(self, varying: Bool[Tensor, " source"], num_features: int) -> "GatedFit":
         """Return initial values in which only the given gated edges depend on their features."""
         slopes = self.edges.new_zeros(len(self.gated), num_features) if self.slopes is None else self.slopes

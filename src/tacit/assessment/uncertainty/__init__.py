@@ -16,6 +16,7 @@ from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
 from tacit.assessment.uncertainty.curvature import logit_curvature
 from tacit.assessment.uncertainty.decisions import (
     ACTS,
+    ALWAYS_ABOVE,
     FDR,
     LISTED_FROM,
     EdgeTests,
@@ -43,6 +44,7 @@ from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, san
 
 __all__ = [
     "ACTS",
+    "ALWAYS_ABOVE",
     "FDR",
     "FEWEST_REPLICAS",
     "LISTED_FROM",

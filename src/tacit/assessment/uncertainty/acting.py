@@ -112,6 +112,11 @@ class Acting:
         return torch.where(self.learned & (count > 0), mean, self.edge_probs)
 
     @property
+    def nats(self) -> EdgeProbs:
+        """Log likelihood of an edge that acts at times less that of growing noise; NaN where not computed."""
+        return self.gates.nats
+
+    @property
     def acting(self) -> EdgeCodes:
         """Whether edges act always or at times, as places in ``ACTS``."""
         around = self.intervals()

@@ -12,11 +12,10 @@ of each contribution and of the output, the size of the own input, and the sizes
 (:func:`noise_sizes`). The noise $\varepsilon$ is normal, or Student's t if that fits clearly better, so that outliers and
 volatile times do not count as gates.
 
-An edge *acts at times* if two conditions hold. The likelihood without its gate is lower, $2 \Delta \ell$ beyond the
-quantile of a chi-square with ``DEGREES`` degrees of freedom. And a gate alone is more likely than growing noise alone.
-$2 \Delta \ell$ has no simple distribution if the edge always acts, because growing noise and a gate differ by the shape of
-the noise only: among 100 simulated edges of 1,000 rows whose noise grows, 18 exceed the usual quantile of one degree of
-freedom, and 7 that of three. If a condition does not hold, the interval contains 1.
+The test of a gate is the likelihood ratio $2 \Delta \ell$ of this regression with and without it. Under growing noise,
+$2 \Delta \ell$ has no simple distribution, because the two differ by the shape of the noise only: of 100 simulated edges
+of 1,000 rows, 18 exceed the usual quantile of one degree of freedom, and 7 that of ``DEGREES`` = 3, which is used. If the
+test is not significant, the interval contains 1.
 """
 
 from collections.abc import Sequence
@@ -47,7 +46,7 @@ TINY = 1e-9
 class ExplainedGates(NamedTuple):
     """How often edges act, with intervals; 1 if the edge was not judged or the test is not significant.
 
-    ``p_values``  of the test against an edge that always acts, with noise that may grow; 1 if growing noise is more likely
+    ``p_values``  of the test against an edge that always acts, with noise that may grow
     ``nats``      log likelihood of a gate less that of growing noise; NaN for an edge that was not judged
     """
 
@@ -66,6 +65,8 @@ def noise_sizes(
     They follow volatility that changes slowly, of a node or of all nodes. Residuals of the row itself count for the
     other nodes only. Missing residuals are NaN.
     """
+    if not nodes:
+        return residuals.new_zeros(len(residuals), 0, 2 * len(HALF_LIVES))
     seen = (~residuals.isnan()).to(residuals)
     sizes = (USUAL * residuals.abs().nanmedian(0).values).nan_to_num(1.0).clamp_min(TINY)
     squares = (residuals.nan_to_num(0.0) / sizes).square().clamp_max(MOST_SQUARE)
@@ -87,6 +88,8 @@ def explained_gates(
     """
     from scipy import stats
 
+    if not data:
+        return []
     base = fit_gated(*_of_kind(data, StudentTNoise(1)))
     parts = [_with_explanations(*one) for one in zip(data, base, may_gate, strict=True)]
     wide, owners = [one for one, _ in parts], [own for _, own in parts]
@@ -109,7 +112,7 @@ def explained_gates(
     found = []
     for one, mask in zip(judged, may_gate, strict=True):
         better = one.ratios.new_tensor([next(nats) for _ in one.ratios])
-        p_values = torch.where(better > 0, torch.from_numpy(stats.chi2.sf(one.ratios, DEGREES)), 1.0)
+        p_values = torch.as_tensor(stats.chi2.sf(one.ratios, DEGREES)).to(better)
         always = p_values > 1 - LEVEL
         values = (
             torch.where(always, 1.0, one.fit.edge_probs),

@@ -105,7 +105,9 @@ def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _
     base = fit_gated(data, [one.start() for one in data])
     gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
     starts = [base[node].with_gate(source, prob) for prob in STARTS for node, source in gates]
-    singles = fit_gated([data[node] for node, _ in gates] * len(STARTS), starts)
+    if any(one.spread is not None for one in data):  # growing noise may already explain what a gate would
+        starts += [one.with_constant_noise() for one in starts]
+    singles = fit_gated([data[node] for node, _ in gates] * (len(starts) // max(1, len(gates))), starts)
     alone = [dict[int, GatedFit]() for _ in data]
     for place, (node, source) in enumerate(gates):
         alone[node][source] = max(singles[place :: len(gates)], key=lambda one: one.log_likelihood)
@@ -118,8 +120,18 @@ def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _
             fits[node] = of_node[needed[0]]
         if len(needed) > 1:
             several[node] = needed
-    masks = [_mask(may_gate[node], needed) for node, needed in several.items()]
-    together = fit_gates([data[node] for node in several], masks, [fits[node] for node in several])
+    starts = []
+    for node, needed in several.items():  # each gate as it is alone
+        one = fits[node]
+        for source in needed[1:]:
+            one = one.with_gate(source, min(STARTS[0], float(alone[node][source].edge_probs[source])))
+        starts.append(one)
+    if any(one.spread is not None for one in starts):
+        starts += [one.with_constant_noise() for one in starts]
+    fitted = fit_gated([data[node] for node in several] * (len(starts) // max(1, len(several))), starts)
+    together = [
+        max(fitted[place :: len(several)], key=lambda one: one.log_likelihood) for place in range(len(several))
+    ]
     for node, fit in _without_needless(data, dict(zip(several, together, strict=True))).items():
         fits[node] = fit
     return [_Chosen(*one) for one in zip(fits, alone, gains, strict=True)]
