@@ -48,7 +48,7 @@ def test_a_graph_that_was_found():
         "A graph was found: it lowers the forecast error (scaled CRPS) by 8.6% +- 0.9% against no graph.",
         "3 edges are listed; about 0.1 of them are expected to be false (false discovery rate 4.7%, limit 10%).",
         "1 always acts (the interval lies above 0.9); 1 acts at times: a -> b 0.61 [0.55, 0.67]; "
-        "1 is undecided, always or at times: b -> c 0.98 [0.92, 1.00].",
+        "1 is undecided (it may act always or at times): b -> c 0.98 [0.92, 1.00].",
         "A sparse graph does not forecast better than all edges (0.3% +- 0.4% lower).",
         "Ridge regression on all nodes forecasts better, by 3.0% +- 0.5%: use its forecasts, or try another predictor.",
         "Residuals of a and b are correlated.",

@@ -257,7 +257,8 @@ def _acting(found: ListedGraph) -> list[str]:
     if undecided.any():
         count = int(undecided.sum())
         example = f"{', for example' if count > 1 else ':'} {_with_interval(found, undecided)}"
-        said.append(f"{count:,} {'is' if count == 1 else 'are'} undecided, always or at times{example}")
+        may = "is undecided (it" if count == 1 else "are undecided (they"
+        said.append(f"{count:,} {may} may act always or at times){example}")
     sentences = ["; ".join(said) + "."] if said else []
     if found.gate_nats is not None:
         noisy = undecided & ~found.gate_nats.isnan()

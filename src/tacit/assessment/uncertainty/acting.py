@@ -155,7 +155,7 @@ def acting(
 
     ``replicas`` is the number of resamples, drawn as in :func:`~tacit.assessment.uncertainty.bootstrap`. ``kept``
     returns the edges that may exist given the rows of a resample: others are excluded from its regressions. Without
-    ``intervals`` the likelihood gives none, which takes a third of its time.
+    ``intervals`` the likelihood gives probabilities only, which takes half its time.
     """
     require(
         has_moment_estimate(model),
