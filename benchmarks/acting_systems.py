@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from benchmarks.existence import systems
 from benchmarks.existence.systems import BURN_IN, System
-from benchmarks.robustness.systems import EDGES, linear, system, weights_of
+from benchmarks.robustness.systems import EDGES, system, weights_of
 from benchmarks.robustness.systems import make as robust
 
 NODES = 8
@@ -41,7 +41,13 @@ def saturating(seed: int, rows: int = 1_500, nodes: int = NODES) -> System:
 
 
 def gates(
-    seed: int, rows: int = 1_500, nodes: int = NODES, weight: float = 1.0, noise: float = 0.5, low: float = 0.2, high: float = 0.8
+    seed: int,
+    rows: int = 1_500,
+    nodes: int = NODES,
+    weight: float = 1.0,
+    noise: float = 0.5,
+    low: float = 0.2,
+    high: float = 0.8,
 ) -> System:
     """Half of the nodes only send; each other node reads one or two of them, through gates or always."""
     rng = np.random.default_rng(seed)

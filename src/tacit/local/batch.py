@@ -13,8 +13,8 @@ products with its columns.
 
 The parameters of a regression are the weights of the columns that always act, the weights of the gated edges, for each
 gate its logit and the slopes of its features, the noise, and the coefficients of its logarithmic scale $t$. If noise is
-added to the output, its derivatives by $t$ follow from those by $f$: with $d = (y - f)\, e^{-t}$, and the score $u$ and the
-curvature $c$ at the scaled values,
+added to the output, its derivatives by $t$ follow from those by $f$: with $d = (y - f)\, e^{-t}$, and the score $u$ and
+the curvature $c$ at the scaled values,
 
 $$\frac{\partial \ell}{\partial t} = u\, d - 1, \qquad \frac{\partial^2 \ell}{\partial t^2} = c\, d^2 - u\, d, \qquad
 \frac{\partial^2 \ell}{\partial f\, \partial t} = e^{-t} (c\, d - u), \qquad

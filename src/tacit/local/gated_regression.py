@@ -15,7 +15,7 @@ The slopes $s_j$ have a normal prior with mean 0 and standard deviation ``SLOPE_
 
 The noise may grow with columns $s$ of the row, for example with the size of a source. If it is added to the output,
 
-$$y = f + e^{\gamma^\top s}\, \varepsilon, \qquad p(y \mid f) = e^{-\gamma^\top s}\, p_0(y\, e^{-\gamma^\top s} \mid f\, e^{-\gamma^\top s})$$
+$$y = f + e^{t}\, \varepsilon, \qquad p(y \mid f) = e^{-t}\, p_0(e^{-t} y \mid e^{-t} f), \qquad t = \gamma^\top s$$
 
 The coefficients $\gamma$ have a normal prior with mean 0 and standard deviation ``SPREAD_DEVIATION``.
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import pandas
     from torch_geometric.data import Data
 
-ACTING = ("std_error", "low", "high", "bagged", "gate_nats")  # columns on how often an edge acts: empty if it is not kept
+# columns on how often an edge acts: empty if it is not kept
+ACTING = ("std_error", "low", "high", "bagged", "gate_nats")
 
 WITHIN = ("within_step", "direction", "exists_either")
 
@@ -106,7 +107,8 @@ class Edges:
         """Return the columns besides ``exists`` and ``probability`` that were computed, in the order of ``edges.csv``.
 
         Text columns are indices: ``identifiable`` in ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in
-        ``VARIES``, ``acting`` in ``ACTS``, ``changed`` in the moments of the edges; ``group`` has the number of a group in its row.
+        ``VARIES``, ``acting`` in ``ACTS``, ``changed`` in the moments of the edges; ``group`` has the number of a group
+        in its row.
         """
         edges, found = self.fitted.edges, dict[str, Tensor]()
         for key in EDGE_COLUMNS:

@@ -104,10 +104,10 @@ class EdgeFindings(BaseModel):
     shape of the table. ``probability`` is set if it differs from that of the graph: it is NaN for an edge whose
     frequency is not identifiable, for which the graph has 1. Unknown numbers are NaN. ``identifiable`` is an index in
     ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``, ``acting`` in ``ACTS``. ``gate_nats`` is the
-    log likelihood of an edge that acts at times less that of noise that grows with the source. ``group`` numbers the groups of copied sources
-    of each target from 1 on; for these edges ``exists_either`` is that of any edge of the group. ``changed`` is an
-    index in ``moments``, the times at which edges change, "" for none. ``lags`` has the effect at each lag and ``by``
-    how often edges act in each situation. JSON has nested lists.
+    log likelihood of an edge that acts at times less that of noise that grows with the source. ``group`` numbers the
+    groups of copied sources of each target from 1 on; for these edges ``exists_either`` is that of any edge of the
+    group. ``changed`` is an index in ``moments``, the times at which edges change, "" for none. ``lags`` has the effect
+    at each lag and ``by`` how often edges act in each situation. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)

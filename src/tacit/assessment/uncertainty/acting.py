@@ -11,10 +11,10 @@ node therefore decides between them, and gives probability and interval
 (:mod:`tacit.assessment.uncertainty.explanations`). An edge acts at times only if both tests say so: the first is robust
 to the shape of the noise, the second to its size. The p-value of the edge is the larger one.
 
-Intervals of the other edges come from two sources. The sandwich of the regressions gives the error of each edge; it is stable, but treats
-the set of edges as known. Resamples of the data, with a new selection of edges on each (``kept``), scale all errors by
-one factor: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few edges, and at least
-1. An edge whose spread over resamples is more than twice its error gets that spread as its error.
+Intervals of the other edges come from two sources. The sandwich of the regressions gives the error of each edge; it is
+stable, but treats the set of edges as known. Resamples of the data, with a new selection of edges on each (``kept``),
+scale all errors by one factor: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few
+edges, and at least 1. An edge whose spread over resamples is more than twice its error gets that spread as its error.
 
 A node with too few pairs for its coefficients, for example those of a long window, is left unchanged: how often its
 edges act is not estimated.
@@ -276,9 +276,7 @@ def _gates(data: MomentData, judged: EdgeMask, nodes: list[_Node], train: Pairs,
     known = [~residuals[:, node].isnan() for node in places]
     regressions = [data.node(node).regression(*one) for node, *one in zip(places, known, sizes, strict=True)]
     found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
-    for node, mask, one in zip(
-        places, masks, explained_gates(regressions, masks, intervals=intervals), strict=True
-    ):
+    for node, mask, one in zip(places, masks, explained_gates(regressions, masks, intervals=intervals), strict=True):
         sources = data.sources(node).cpu()[mask]
         for matrix, values in zip(found, one, strict=True):
             matrix[node, sources] = values[mask]

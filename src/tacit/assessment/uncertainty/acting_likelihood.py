@@ -1,8 +1,9 @@
 r"""How often each edge acts, by the exact likelihood, for observation models without a moment estimate.
 
-The p-value of an edge is that of the likelihood ratio of its gate, which is half a chi-square with one degree of freedom
-if the edge always acts. If the noise of a node is added to its output, its significant gates are compared with noise that
-grows (:mod:`tacit.assessment.uncertainty.explanations`), which gives probability, interval and the larger p-value.
+The p-value of an edge is that of the likelihood ratio of its gate, which is half a chi-square with one degree of
+freedom if the edge always acts. If the noise of a node is added to its output, its significant gates are compared with
+noise that grows (:mod:`tacit.assessment.uncertainty.explanations`), which gives probability, interval and the larger
+p-value.
 """
 
 from dataclasses import dataclass, replace

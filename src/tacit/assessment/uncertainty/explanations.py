@@ -6,16 +6,16 @@ fan. Each node gets one regression in which all explanations are possible,
 
 $$y = b\, f_0 + \sum_j A_j\, w_j c_j + h(c) + e^{\gamma^\top s(c)}\, \sigma\, \varepsilon$$
 
-with the contributions $c_j$ of the sources whose gates are judged and the rest $f_0$ of a fit without gates, a piecewise
-linear curve $h$ of each contribution and of the whole output, and columns $s$ for the scale of the noise: size and sign
-of each contribution and of the output, the size of the own input, and the sizes of residuals near the row
-(:func:`noise_sizes`). The noise $\varepsilon$ is normal, or Student's t if that fits clearly better, so that outliers and
-volatile times do not count as gates.
+with the contributions $c_j$ of the sources whose gates are judged and the rest $f_0$ of a fit without gates, a
+piecewise linear curve $h$ of each contribution and of the whole output, and columns $s$ for the scale of the noise:
+size and sign of each contribution and of the output, the size of the own input, and the sizes of residuals near the row
+(:func:`noise_sizes`). The noise $\varepsilon$ is normal, or Student's t if that fits clearly better, so that outliers
+and volatile times do not count as gates.
 
 The test of a gate is the likelihood ratio $2 \Delta \ell$ of this regression with and without it. Under growing noise,
-$2 \Delta \ell$ has no simple distribution, because the two differ by the shape of the noise only: of 100 simulated edges
-of 1,000 rows, 18 exceed the usual quantile of one degree of freedom, and 7 that of ``DEGREES`` = 3, which is used. If the
-test is not significant, the interval contains 1.
+$2 \Delta \ell$ has no simple distribution, because the two differ by the shape of the noise only: of 100 simulated
+edges of 1,000 rows, 18 exceed the usual quantile of one degree of freedom, and 7 that of ``DEGREES`` = 3, which is
+used. If the test is not significant, the interval contains 1.
 """
 
 from collections.abc import Sequence

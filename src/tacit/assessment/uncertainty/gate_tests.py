@@ -129,9 +129,7 @@ def _choose(data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _
     if any(one.spread is not None for one in starts):
         starts += [one.with_constant_noise() for one in starts]
     fitted = fit_gated([data[node] for node in several] * (len(starts) // max(1, len(several))), starts)
-    together = [
-        max(fitted[place :: len(several)], key=lambda one: one.log_likelihood) for place in range(len(several))
-    ]
+    together = [max(fitted[place :: len(several)], key=lambda one: one.log_likelihood) for place in range(len(several))]
     for node, fit in _without_needless(data, dict(zip(several, together, strict=True))).items():
         fits[node] = fit
     return [_Chosen(*one) for one in zip(fits, alone, gains, strict=True)]
