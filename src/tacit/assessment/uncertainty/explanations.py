@@ -40,6 +40,7 @@ PRIOR_ROWS, MOST_SQUARE = 2.0, 25.0  # rows of usual size that are added; larges
 HEAVIER = 3.0  # nats by which heavy tails must fit better than normal noise
 USUAL = 1.4826  # deviation of a normal, in units of its median absolute deviation
 START = 0.7  # initial probability of a gate
+SMALLEST = 1e-3  # usual size of residuals, in units of their deviation
 TINY = 1e-9
 
 
@@ -143,12 +144,14 @@ def _with_explanations(
     rest = data.own @ base.own + messages[:, ~mask].sum(1)
     output = rest + messages[:, mask].sum(1)
     residuals = data.targets - data.offset - output
-    size = (USUAL * residuals.abs().median()).clamp_min(TINY)
+    size, whole = USUAL * residuals.abs().median(), residuals.square().mean().sqrt()
+    size = torch.where(size > SMALLEST * whole, size, whole).clamp_min(TINY)  # most residuals may be 0
     scaled = _scaled(torch.cat([messages[:, mask], output[:, None]], 1))  # (row, judged sources and their sum)
     knots = scaled.new_tensor(KNOTS)
     curves = (knots.sign() * (scaled[..., None] - knots)).clamp_min(0).flatten(1)
     growth = [(scaled / start).square().log1p() / 2 for start in SIZES] + [scaled / (1 + scaled.square()).sqrt()]
-    own = _scaled(data.own[:, :-1]).square().mean(1, keepdim=True).log1p() / 2
+    inputs = _scaled(data.own[:, :-1])
+    own = (inputs.square().sum(1, keepdim=True) / max(1, inputs.shape[1])).log1p() / 2
     assert data.spread is not None
     spread = torch.cat([*growth, own, data.spread], 1)
     owners = torch.eye(scaled.shape[1], dtype=torch.bool)[:-1].repeat(1, len(growth))
