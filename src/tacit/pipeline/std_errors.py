@@ -138,7 +138,7 @@ def _from_moments(
     said = f"{STANDARD_ERRORS} {source}{sizes}."
     return EdgeErrors(
         _columns(found.std_errors, found.intervals(LEVEL), found.bagged)
-        | {"acting": found.acting, "gate_nats": found.nats},
+        | {"acting": found.acting.cpu(), "gate_nats": found.nats},
         uncertainty,
         [said, *_few_series(split, drawn), *_sentences(found.warnings)],
         rejected=change and not adopted,
@@ -176,7 +176,7 @@ def _from_bootstrap(
     p_values = torch.from_numpy(stats.t.sf(away.double().cpu().numpy(), found.degrees)).to(away)
     acting = acting_words(columns["low"], columns["high"], p_values, model.graph.learned)
     return EdgeErrors(
-        {**columns, "acting": acting},
+        {**columns, "acting": acting.cpu()},
         uncertainty,
         [first, *_few_series(split, drawn), *_sentences(found.warnings)],
     )
