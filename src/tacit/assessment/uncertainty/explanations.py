@@ -96,21 +96,21 @@ def explained_gates(
     parts = [_with_explanations(*one) for one in zip(data, base, may_gate, strict=True)]
     wide, owners = [one for one, _ in parts], [own for _, own in parts]
     heavy = _of_kind(wide, StudentTNoise(1))
-    for place, (one, other) in enumerate(
-        zip(fit_gated(wide, [one.start() for one in wide]), fit_gated(*heavy), strict=True)
-    ):
-        if other.log_likelihood - one.log_likelihood > HEAVIER:
+    normal = fit_gated(wide, [one.start() for one in wide])
+    for place, (light, tails) in enumerate(zip(normal, fit_gated(*heavy), strict=True)):
+        if tails.log_likelihood - light.log_likelihood > HEAVIER:
             wide[place] = heavy[0][place]
     judged = judge_gates(wide, [torch.ones(len(one.sent), dtype=torch.bool) for one in wide], intervals=intervals)
     edges = [(node, source) for node, one in enumerate(wide) for source in range(len(one.sent) if intervals else 0)]
-    fits = [judged[node].fit for node, _ in edges]
-    constant = [replace(wide[node], spread=wide[node].spread * ~owners[node][source]) for node, source in edges]
-    gates = [
-        fit if fit.gated[source] else fit.with_gate(source, START) for fit, (_, source) in zip(fits, edges, strict=True)
-    ]
-    none = [fit.without_gate(source) for fit, (_, source) in zip(fits, edges, strict=True)]
-    gates, none = fit_gated(constant, gates), fit_gated([wide[node] for node, _ in edges], none)
-    nats = iter([one.log_likelihood - other.log_likelihood for one, other in zip(gates, none, strict=True)])
+    constant, starts, none = list[GatedRegression](), list[GatedFit](), list[GatedFit]()
+    for node, source in edges:  # a gate without noise that grows with its source, and the noise without the gate
+        spread, fit = wide[node].spread, judged[node].fit
+        assert spread is not None
+        constant.append(replace(wide[node], spread=spread * ~owners[node][source]))
+        starts.append(fit if fit.gated[source] else fit.with_gate(source, START))
+        none.append(fit.without_gate(source))
+    both = zip(fit_gated(constant, starts), fit_gated([wide[node] for node, _ in edges], none), strict=True)
+    nats = iter([gate.log_likelihood - grows.log_likelihood for gate, grows in both])
     found = []
     for one, mask in zip(judged, may_gate, strict=True):
         better = one.ratios.new_tensor([next(nats, 0.0) for _ in one.ratios])
