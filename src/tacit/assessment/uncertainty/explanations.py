@@ -15,7 +15,8 @@ and volatile times do not count as gates.
 The test of a gate is the likelihood ratio $2 \Delta \ell$ of this regression with and without it. Under growing noise,
 $2 \Delta \ell$ has no simple distribution, because the two differ by the shape of the noise only: of 100 simulated
 edges of 1,000 rows, 18 exceed the usual quantile of one degree of freedom, and 7 that of ``DEGREES`` = 3, which is
-used. If the test is not significant, the interval contains 1.
+used. With few rows $n$ for the $k$ numbers of the regression it is too large, and is multiplied by $1 - 2 k / n$. If
+the test is not significant, the interval contains 1.
 """
 
 from collections.abc import Sequence
@@ -112,9 +113,10 @@ def explained_gates(
     both = zip(fit_gated(constant, starts), fit_gated([wide[node] for node, _ in edges], none), strict=True)
     nats = iter([gate.log_likelihood - grows.log_likelihood for gate, grows in both])
     found = []
-    for one, mask in zip(judged, may_gate, strict=True):
+    for one, data_of, mask in zip(judged, wide, may_gate, strict=True):
+        few = max(0.0, 1 - 2 * one.fit.num_parameters / len(data_of.targets))
         better = one.ratios.new_tensor([next(nats, 0.0) for _ in one.ratios])
-        p_values = torch.as_tensor(stats.chi2.sf(one.ratios, DEGREES)).to(better)
+        p_values = torch.as_tensor(stats.chi2.sf(few * one.ratios, DEGREES)).to(better)
         always = p_values > 1 - LEVEL
         values = (
             torch.where(always, 1.0, one.fit.edge_probs),
