@@ -1,25 +1,29 @@
 """Do intervals of how often edges act hold the truth? Known edges and a few false ones, on systems of one kind.
 
-    python -m benchmarks.acting gates --first 10500 --sets 20 --options '{"rows": 4000}'
+    python -m benchmarks.acting gates --first 10000 --sets 20 --options '{"rows": 4300}'
+    python -m benchmarks.acting                                         # the stored results
 
 Prints one JSON object per data set and a last one with the shares over all true edges, and appends that to
-``benchmarks/results/acting.json``.
+``benchmarks/results/acting.json``. *held* is the share of intervals with the truth, *reach_1* of those with 1;
+*middle_at_times* is the share of gates of .3 to .7 that are said to act at times, and *always_at_times* that of edges
+that always act.
 """
 
 import argparse
 import json
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from benchmarks.existence import systems
+from benchmarks.acting_systems import KINDS
 from benchmarks.existence.systems import System
 
-from tacit.assessment.uncertainty import acting
+from tacit.assessment.uncertainty import ACTS, estimate_acting
 from tacit.config import DataOptions, FitConfig, override
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.resampling import block_length
@@ -27,6 +31,7 @@ from tacit.pipeline.sources import Source, read_source, read_table
 
 RESULTS = Path(__file__).parent / "results" / "acting.json"
 FALSE_SHARE, REPLICAS = 0.03, 16
+MIDDLE = (0.3, 0.7)  # probabilities of gates that should be found
 Figures = dict[str, Any]
 
 
@@ -51,18 +56,25 @@ def one(system: System, seed: int, folder: Path) -> Figures:
     train = plan.dataset.split.train
     block = block_length(plan.config.assessment, plan.dataset.preparation, len(train))
     began = time.perf_counter()
-    found = acting(plan.model, train, replicas=REPLICAS, block=block, seed=seed)
+    found = estimate_acting(plan.model, train, replicas=REPLICAS, block=block, seed=seed)
     seconds = time.perf_counter() - began
     around, theta, true = found.intervals(), torch.from_numpy(system.theta), torch.from_numpy(system.truth)
     held = (around.low <= theta + 1e-6) & (theta <= around.high + 1e-6)
+    words = {word: found.acting == code for code, word in enumerate(ACTS) if word}
+    gates, middle = true & (theta < 1), true & (theta >= MIDDLE[0]) & (theta <= MIDDLE[1])
     return {
         "seed": seed,
+        "noise": plan.model.observation.__class__.__name__,
         "edges": int(true.sum()),
         "held": int(held[true].sum()),
         "reach_1": int((around.high[true] == 1).sum()),
-        "always": int(found.always[true].sum()),
+        **{word: int(mask[true].sum()) for word, mask in words.items()},
         "error": float((found.edge_probs - theta)[true].abs().sum()),
-        "inflation": float(found.inflation.median()),
+        "width": float((around.high - around.low)[true].sum()),
+        "middle": int(middle.sum()),
+        "middle_at_times": int(words["at times"][middle].sum()),
+        "always_acting": int((true & ~gates).sum()),
+        "always_at_times": int((words["at times"] & true & ~gates).sum()),
         "seconds": seconds,
     }
 
@@ -70,28 +82,32 @@ def one(system: System, seed: int, folder: Path) -> Figures:
 def main() -> None:
     """Run one kind of system."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind")
+    parser.add_argument("kind", nargs="?", choices=KINDS, help="if it is missing, print the stored results")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--sets", type=int, default=20)
     parser.add_argument("--options", type=json.loads, default={})
     chosen = parser.parse_args()
+    earlier = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    if chosen.kind is None:
+        for line in earlier:
+            print(json.dumps(line))
+        return
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(chosen.first, chosen.first + chosen.sets):
-            system = getattr(systems, chosen.kind)(seed, **chosen.options)
+            system = KINDS[chosen.kind](seed, **chosen.options)
             if system.truth.any():
                 rows.append(one(system, seed, Path(folder)))
                 print(json.dumps(rows[-1]), flush=True)
-    edges = sum(row["edges"] for row in rows)
+    count = {key: sum(row[key] for row in rows) for key in rows[0] if key not in ("seed", "noise")}
+    shares = ("held", "reach_1", "always", "at times", "undecided", "error", "width")
     total: Figures = {"kind": chosen.kind, "options": chosen.options, "first": chosen.first, "sets": len(rows)}
-    total |= {
-        "edges": edges,
-        **{k: sum(row[k] for row in rows) / edges for k in ("held", "reach_1", "always", "error")},
-    }
-    total["inflation_within_10_percent"] = sum(row["inflation"] <= 1.1 for row in rows)
-    total["seconds"] = sum(row["seconds"] for row in rows) / len(rows)
+    total |= {"edges": count["edges"], **{key: count[key] / count["edges"] for key in shares}}
+    for key, of in (("middle_at_times", "middle"), ("always_at_times", "always_acting")):
+        total[key] = count[key] / count[of] if count[of] else None
+    total["noise"] = dict(Counter(row["noise"] for row in rows))
+    total["seconds"] = count["seconds"] / len(rows)
     print(json.dumps(total))
-    earlier = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     same = ("kind", "options", "first", "sets")
     kept = [line for line in earlier if any(line[key] != total[key] for key in same)]
     RESULTS.write_text(json.dumps([*kept, total], indent=1) + "\n")

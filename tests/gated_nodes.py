@@ -6,7 +6,15 @@ import torch
 from scipy.optimize import minimize
 
 from tacit.graph import PRIOR_DEVIATION as SLOPE_DEVIATION
-from tacit.local import MOST_LOGIT, NOISE_DEVIATION, GatedRegression, fill_noise, fit_gated, noise_vector
+from tacit.local import (
+    MOST_LOGIT,
+    NOISE_DEVIATION,
+    SPREAD_DEVIATION,
+    GatedRegression,
+    fill_noise,
+    fit_gated,
+    noise_vector,
+)
 from tacit.observation import (
     BernoulliTargets,
     GaussianNoise,
@@ -71,6 +79,14 @@ def varying_fit(data):
     return replace(start, own=torch.tensor([0.2, 0.1], dtype=DOUBLE), edges=edges, slopes=slopes, varying=start.gated)
 
 
+def with_spread(name, rng, rows=ROWS):
+    """The same node with noise that grows with the second source."""
+    data = regression(name, rng, rows=rows)
+    columns = torch.stack([data.sent[1, :, 0].square().log1p(), data.own[:, 0]], 1)
+    targets = data.targets + 0.4 * torch.randn(rows, generator=rng).double() * (0.8 * columns[:, 0]).exp()
+    return replace(data, targets=targets, spread=columns)
+
+
 def fitted(data, start=None, fixed=None):
     """The fit of one regression."""
     return fit_gated([data], [data.start() if start is None else start], [fixed])[0]
@@ -79,7 +95,8 @@ def fitted(data, start=None, fixed=None):
 class SlowFit:
     """The log posterior of one regression by automatic differentiation, as a function of a vector.
 
-    The vector has the weights, the logits of the gates (but for a fixed one), the slopes that vary, and the noise.
+    The vector has the weights, the logits of the gates (but for a fixed one), the slopes that vary, the coefficients of
+    the scale of the noise, and the noise.
     """
 
     def __init__(self, data, start, fixed=None):
@@ -88,11 +105,12 @@ class SlowFit:
             self.learned[fixed] = False
         self.varying = torch.zeros_like(start.gated) if start.varying is None else start.varying
         slopes = torch.zeros(0) if start.slopes is None else start.slopes[self.varying].flatten()
-        parts = [start.weights, start.logits[self.learned], slopes, noise_vector(start.observation)]
+        spread = torch.zeros(0) if start.spread is None else start.spread
+        parts = [start.weights, start.logits[self.learned], slopes, spread, noise_vector(start.observation)]
         self.sizes, self.first = [len(part) for part in parts], torch.cat(parts).double()
 
     def unpacked(self, numbers):
-        weights, logits, slopes, noise = torch.split(numbers, self.sizes)
+        weights, logits, slopes, spread, noise = torch.split(numbers, self.sizes)
         own, edges = weights.tensor_split([len(self.start.own)])
         moving = self.start.slopes
         if moving is not None:
@@ -106,6 +124,7 @@ class SlowFit:
             logits=self.start.logits.masked_scatter(self.learned, logits),
             slopes=moving,
             observation=observation,
+            spread=None if self.start.spread is None else spread,
         )
 
     def value_and_gradient(self, numbers):
@@ -117,11 +136,11 @@ class SlowFit:
         found = torch.autograd.grad(value, [flat, *parameters])
         noise = torch.cat([one.flatten() for one in found[1:]]) if parameters else flat.new_zeros(0)
         gradient = found[0] + torch.cat([flat.new_zeros(len(flat) - len(noise)), noise])
-        weights, _, slopes, own_noise = torch.split(flat.detach(), self.sizes)
+        weights, _, slopes, spread, own_noise = torch.split(flat.detach(), self.sizes)
         away = own_noise - noise_vector(data.observation)
         pulls = [data.precision @ weights, 0 * gradient[: self.sizes[1]], slopes / SLOPE_DEVIATION**2]
-        pulls = torch.cat([*pulls, away / NOISE_DEVIATION**2])
-        moved = torch.cat([weights, 0 * gradient[: self.sizes[1]], slopes, away])
+        pulls = torch.cat([*pulls, spread / SPREAD_DEVIATION**2, away / NOISE_DEVIATION**2])
+        moved = torch.cat([weights, 0 * gradient[: self.sizes[1]], slopes, spread, away])
         return float(value.detach() - moved @ pulls / 2), gradient - pulls
 
     def fit(self):

@@ -17,7 +17,7 @@ Replicas are a further first axis, added by :mod:`tacit.training.gradient` and n
 checked only in tests (jaxtyping with beartype); at run time the aliases have no cost.
 """
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
 
 Inputs = Float[Tensor, "batch node in_channel"]
@@ -32,6 +32,7 @@ PointPrediction = Float[Tensor, "batch node channel"]
 EdgeProbs = Float[Tensor, "row slot"]
 EdgeLogProbs = Float[Tensor, "row slot"]
 EdgeMask = Bool[Tensor, "row slot"]
+EdgeCodes = UInt8[Tensor, "row slot"]  # places in a tuple of words
 Graphs = Float[Tensor, "draw graph row slot"]
 Uniforms = Float[Tensor, "#draw graph uniform_row uniform"]  # usually one per row and slot
 GroupUniforms = Float[Tensor, "#draw group uniform_row uniform"]  # one set for the graphs of a group

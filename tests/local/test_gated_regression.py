@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy import stats
 
-from gated_nodes import DOUBLE, KINDS, SlowFit, fitted, regression, varying_fit, with_features
+from gated_nodes import DOUBLE, KINDS, SlowFit, fitted, regression, varying_fit, with_features, with_spread
 from tacit.local import GatedBatch, GatedFit, fit_gated, fit_gates
 
 
@@ -172,3 +172,43 @@ def test_different_kinds_of_noise_and_of_data_in_one_call(rng):
 
 def test_no_regressions_are_no_fits():
     assert fit_gated([], []) == []
+
+
+def test_noise_that_grows_is_a_normal_density_with_another_deviation(rng):
+    data = with_spread("gaussian", rng, rows=7)
+    fit = replace(data.start().with_gate(1, 0.6), spread=torch.tensor([0.7, -0.3], dtype=DOUBLE))
+    sigma = fit.observation.log_sigma.detach()[0, 0].exp() + 1e-3
+    deviations = sigma * (data.spread @ fit.spread).exp()
+    expected = torch.distributions.Normal(torch.zeros(7, dtype=DOUBLE), deviations).log_prob(data.targets)
+    assert torch.allclose(data.row_log_likelihoods(fit), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "student_t"])
+def test_derivatives_with_growing_noise_are_those_of_differences(name, rng):
+    """For two regressions of different length and a fixed gate, with the effects of gated edges as parameters."""
+    data = [with_spread(name, rng, rows=rows) for rows in (40, 25)]
+    spread = torch.tensor([0.5, -0.2], dtype=DOUBLE)
+    fits = [replace(varying_fit(one), slopes=None, varying=None, spread=spread) for one in data]
+    batch = GatedBatch(data, fits, [None, 1])
+    numbers, which = batch.with_effects(batch.numbers()), torch.arange(2)
+    _, gradient, curvature = batch.evaluate_effects(numbers, which)
+    log_likelihoods = torch.tensor([one.row_log_likelihoods(fit).sum() for one, fit in zip(data, fits, strict=True)])
+    unpacked = batch.unpacked(batch.numbers())
+    assert torch.allclose(torch.tensor([fit.log_likelihood for fit in unpacked], dtype=DOUBLE), log_likelihoods)
+    assert all(torch.equal(fit.spread, spread) for fit in unpacked)
+    for place in range(numbers.shape[1]):
+        step = torch.zeros_like(numbers)
+        step[:, place] = 1e-5
+        upper, lower = (batch.evaluate_effects(numbers + side * step, which) for side in (1, -1))
+        assert torch.allclose((upper[0] - lower[0]) / 2e-5, gradient[:, place], rtol=1e-5, atol=1e-5)
+        assert torch.allclose((lower[1] - upper[1]) / 2e-5, curvature[:, :, place], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "student_t"])
+def test_with_growing_noise_the_fit_is_the_maximum_of_the_slow_search(name, rng):
+    data = with_spread(name, rng)
+    start = data.start().with_gate(1, 0.6)
+    one, other = fitted(data, start), SlowFit(data, start).fit()
+    assert one.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-4)
+    assert torch.allclose(one.spread, other.spread, atol=0.01)
+    assert one.spread[0] > 0.3

@@ -11,7 +11,7 @@ from own_files import learn, write_files
 from tacit.cli.answers import print_fit
 from tacit.config import FitConfig
 from tacit.graph import BernoulliGraph, CandidateEdges
-from tacit.pipeline.answer import ListedGraph, answer_sentences
+from tacit.pipeline.answer import HIDDEN, IMITATED, ListedGraph, answer_sentences, caveats
 from tacit.pipeline.job import FitJob
 from tacit.pipeline.model_evidence import why_unknown
 from tacit.records import EdgeFindings, LagTable
@@ -20,6 +20,7 @@ from tacit.report.edge_columns import edge_columns
 NODES = ("a", "b", "c")
 EXISTS = torch.tensor([[0.0, 0.99, 0.02], [0.97, 0.0, 0.4], [0.01, 0.9, 0.0]])  # b -> a, a -> b, b -> c
 PROBS = torch.tensor([[0.0, 1.0, 0.0], [0.61, 0.0, 0.3], [0.0, 0.98, 0.0]])
+ACTING = torch.tensor([[0, 1, 0], [2, 0, 3], [0, 3, 0]], dtype=torch.uint8)  # always, at times, undecided
 LOW = (PROBS - 0.06).clamp(0, 1)
 HIGH = (PROBS + 0.06).clamp(0, 1)
 BETTER, SAME, WORSE = (
@@ -36,7 +37,7 @@ def graph_of(probs=PROBS, exists=EXISTS, **options):
 def listed(exists=EXISTS, probs=PROBS, *, errors=True, evidence=None, graph=None):
     edges = EdgeFindings(exists=None if exists is None else exists.tolist())
     if errors:
-        edges = edges.updated(low=LOW, high=HIGH)
+        edges = edges.updated(low=LOW, high=HIGH, acting=ACTING)
     graph = graph or graph_of(probs, EXISTS if exists is None else exists)
     return ListedGraph.of(NODES, graph, edges, {"fdr": 0.1} if evidence is None else evidence)
 
@@ -46,12 +47,37 @@ def test_a_graph_that_was_found():
     assert answer_sentences(listed(), references, ["Residuals of a and b are correlated."]) == [
         "A graph was found: it lowers the forecast error (scaled CRPS) by 8.6% +- 0.9% against no graph.",
         "3 edges are listed; about 0.1 of them are expected to be false (false discovery rate 4.7%, limit 10%).",
-        "1 always acts (the interval contains 1); 1 may always act or act at times (the interval reaches 1); "
-        "1 acts at times: a -> b 0.61 [0.55, 0.67].",
+        "1 always acts (the interval lies above 0.9); 1 acts at times: a -> b 0.61 [0.55, 0.67]; "
+        "1 is undecided (it may act always or at times): b -> c 0.98 [0.92, 1.00].",
         "A sparse graph does not forecast better than all edges (0.3% +- 0.4% lower).",
         "Ridge regression on all nodes forecasts better, by 3.0% +- 0.5%: use its forecasts, or try another predictor.",
         "Residuals of a and b are correlated.",
     ]
+
+
+def test_an_undecided_edge_whose_noise_may_grow_has_its_reason():
+    nats = torch.full((3, 3), torch.nan)
+    nats[1, 0], nats[2, 1] = 30.0, -2.0  # a gate of a -> b, and perhaps of b -> c
+    edges = EdgeFindings(exists=EXISTS.tolist(), low=LOW, high=HIGH, acting=ACTING, gate_nats=nats)
+    found = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    assert answer_sentences(found, {})[3] == (
+        "The target of this edge varies more where its source is large: it may act at times, or always with noise that "
+        "grows with the source."
+    )
+    assert len(answer_sentences(listed(), {})) == len(answer_sentences(found, {})) - 1
+
+
+def test_the_caveat_appears_if_a_listed_edge_acts_at_times():
+    assert caveats(listed()) == [HIDDEN]
+    assert caveats(listed(torch.where(EXISTS > 0.98, EXISTS, 0.02 * EXISTS))) == []  # b -> a always acts
+    assert caveats(listed(errors=False)) == [IMITATED]
+    assert caveats(listed(probs=(PROBS > 0).float(), errors=False)) == []
+
+
+def test_intervals_without_words_are_those_of_an_older_run():
+    edges = EdgeFindings(exists=EXISTS.tolist(), low=LOW, high=HIGH)
+    said = answer_sentences(ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1}), {})
+    assert said[2] == "They act with probabilities from 0.61 to 1.00."
 
 
 def test_edges_that_act_after_more_than_the_newest_input_are_said():
@@ -108,7 +134,7 @@ def test_one_edge():
     said = answer_sentences(listed(exists), {"no graph": BETTER, "full graph": BETTER, "ridge regression": SAME})
     assert said[1:] == [
         "1 edge is listed, b -> a; it is false with probability 0.01 (limit 10%).",
-        "1 always acts (the interval contains 1).",
+        "1 always acts (the interval lies above 0.9).",
         "The model forecasts better than with all edges, by 8.6% +- 0.9%.",
         "Ridge regression on all nodes forecasts as well as the model (0.3% +- 0.4% lower).",
     ]

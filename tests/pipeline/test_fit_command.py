@@ -121,7 +121,6 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
         "learned graph",
         "ridge regression",
         " acts",
-        "note: ",
         "report: ",
     ):
         assert words in printed.out

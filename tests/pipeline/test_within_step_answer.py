@@ -48,7 +48,9 @@ def model():
 
 def test_edges_csv_has_three_columns(finished):
     table = pd.read_csv(finished / "edges.csv", keep_default_na=False)
-    assert EDGE_COLUMNS[-6:-3] == tuple(table.columns[-6:-3]) == ("within_step", "direction", "exists_either")
+    first = EDGE_COLUMNS.index("within_step")
+    assert tuple(table.columns) == EDGE_COLUMNS
+    assert EDGE_COLUMNS[first : first + 3] == ("within_step", "direction", "exists_either")
     cells = table.set_index(["source", "target"])[["within_step", "direction", "exists_either"]]
     for source, target, _, acts, how in EDGES:
         within, direction, either = cells.loc[source, target]
@@ -162,7 +164,9 @@ def test_a_run_of_before_the_columns_is_read(finished, tmp_path):
     from tacit.records import Run
 
     run = read_run(finished)
-    table = pd.read_csv(finished / "edges.csv", keep_default_na=False)[list(EDGE_COLUMNS[:-5])]
+    table = pd.read_csv(finished / "edges.csv", keep_default_na=False)[
+        list(EDGE_COLUMNS[: EDGE_COLUMNS.index("direction")])
+    ]
     table = table.replace({"probability": {"": "1"}})
     old = Run.of(run.record, table.to_csv(index=False), [])
     assert edge_columns(old).direction is None

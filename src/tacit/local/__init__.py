@@ -7,6 +7,7 @@ from tacit.local.gated_fit import GatedFit
 from tacit.local.gated_regression import (
     MOST_LOGIT,
     NOISE_DEVIATION,
+    SPREAD_DEVIATION,
     GatedRegression,
     fill_noise,
     noise_vector,
@@ -21,6 +22,7 @@ __all__ = [
     "MOST_LOGIT",
     "NOISE_DEVIATION",
     "QUANTILE",
+    "SPREAD_DEVIATION",
     "Dependence",
     "GatedBatch",
     "GatedFit",

@@ -12,7 +12,13 @@ and by the noise. Each number of $z$ is linear in the parameters, so gradient an
 products with its columns.
 
 The parameters of a regression are the weights of the columns that always act, the weights of the gated edges, for each
-gate its logit and the slopes of its features, and the noise.
+gate its logit and the slopes of its features, the noise, and the coefficients of its logarithmic scale $t$. If noise is
+added to the output, its derivatives by $t$ follow from those by $f$: with $d = (y - f)\, e^{-t}$, and the score $u$ and
+the curvature $c$ at the scaled values,
+
+$$\frac{\partial \ell}{\partial t} = u\, d - 1, \qquad \frac{\partial^2 \ell}{\partial t^2} = c\, d^2 - u\, d, \qquad
+\frac{\partial^2 \ell}{\partial f\, \partial t} = e^{-t} (c\, d - u), \qquad
+\frac{\partial^2 \ell}{\partial \phi\, \partial t} = \frac{\partial^2 \ell}{\partial \phi\, \partial f}\, d$$
 """
 
 from typing import NamedTuple
@@ -27,13 +33,14 @@ from tacit.local.gated_fit import GatedFit
 from tacit.local.gated_regression import (
     MOST_LOGIT,
     NOISE_DEVIATION,
+    SPREAD_DEVIATION,
     GatedRegression,
     fill_noise,
     noise_vector,
     states,
 )
 from tacit.local.newton import Values
-from tacit.observation import ObservationModel
+from tacit.observation import Derivatives, ObservationModel
 
 AT_ONCE = 2**18  # rows times states evaluated at once
 LOGIT_REACH, NOISE_REACH = 3.0, 2.0  # largest changes in one step
@@ -66,7 +73,10 @@ class GatedBatch:
         self.center = torch.stack([noise_vector(one.observation) for one in data])
         gates, lags, features, noise = self.num_gates, self.num_lags, self.num_features, self.center.shape[1]
         self.num_weights = self.rest + gates * lags
-        self.num_columns = self.num_weights + gates * features + noise
+        spread = 0 if data[0].spread is None else data[0].spread.shape[1]
+        self.first_noise = self.num_weights + gates * features
+        self.first_spread = self.first_noise + noise
+        self.num_columns = self.first_spread + spread
         # the number of z of each column after the first ones, which all belong to the output
         each = torch.arange(gates)
         self.owner = torch.cat(
@@ -74,9 +84,10 @@ class GatedBatch:
                 1 + each.repeat_interleave(lags),
                 1 + gates + each.repeat_interleave(features),
                 1 + 2 * gates + torch.arange(noise),
+                torch.full((spread,), 1 + 2 * gates + noise),
             ]
         )
-        self.owned = [lags] * gates + [features] * gates + [1] * noise
+        self.owned = [lags] * gates + [features] * gates + [1] * noise + [spread] * (spread > 0)
         new = data[0].own.new_zeros
         self.columns = new(len(data), rows, self.num_columns)
         self.offset, self.targets, self.weights = (new(len(data), rows) for _ in range(3))
@@ -86,7 +97,9 @@ class GatedBatch:
             count = len(one.targets)
             places, order = self._places(fit), column_order(one, fit)
             self.columns[place, :count, places] = one.design[:, order]
-            self.columns[place, :count, self.num_weights :] = 1
+            self.columns[place, :count, self.num_weights : self.first_spread] = 1
+            if one.spread is not None:
+                self.columns[place, :count, self.first_spread :] = one.spread
             self.offset[place, :count], self.weights[place, :count] = one.offset, one.weights
             self.targets[place, :count] = one.targets
             self.targets[place, count:] = one.targets[:1] if count else 0.0
@@ -102,12 +115,13 @@ class GatedBatch:
                     self.columns[place, :count, own] = one.features[:, source]
                     self.free[place, own] = bool(fit.varying[source])
         diagonal = self.precision.diagonal(dim1=1, dim2=2)
-        slopes = slice(self.num_weights, self.num_weights + gates * features)
+        slopes, of_noise = slice(self.num_weights, self.first_noise), slice(self.first_noise, self.first_spread)
         diagonal[:, slopes] = SLOPE_DEVIATION**-2
         diagonal[:, slopes.start : slopes.stop : features] = 0  # logits have no prior
-        diagonal[:, slopes.stop :] = NOISE_DEVIATION**-2
+        diagonal[:, of_noise] = NOISE_DEVIATION**-2
+        diagonal[:, self.first_spread :] = SPREAD_DEVIATION**-2
         self.mean = new(len(data), self.num_columns)
-        self.mean[:, slopes.stop :] = self.center
+        self.mean[:, of_noise] = self.center
         self.bound = torch.full_like(self.mean, torch.inf)
         self.bound[:, slopes.start : slopes.stop : features] = MOST_LOGIT
         self.reach = torch.full_like(self.mean, torch.inf)
@@ -127,7 +141,8 @@ class GatedBatch:
             if self.num_features > 1:
                 assert fit.slopes is not None
                 logits = torch.cat([logits, fit.slopes[fit.gated]], 1)
-            rest = torch.cat([logits.flatten(), noise_vector(fit.observation)])
+            spread = logits.new_zeros(0) if fit.spread is None else fit.spread
+            rest = torch.cat([logits.flatten(), noise_vector(fit.observation), spread])
             found[place, self.num_weights :] = rest
         return found
 
@@ -141,15 +156,14 @@ class GatedBatch:
             weights = torch.zeros_like(fit.weights)
             weights[column_order(one, fit)] = numbers[place, self._places(fit)]
             own, edges = weights.tensor_split([one.own.shape[1]])
-            gates = slice(self.num_weights, self.num_weights + self.num_gates * self.num_features)
-            of_gates = numbers[place, gates].view(self.num_gates, self.num_features)
+            of_gates = numbers[place, self.num_weights : self.first_noise].view(self.num_gates, self.num_features)
             logits, slopes = fit.logits.clone(), fit.slopes
             logits[fit.gated] = of_gates[:, 0]
             if slopes is not None and self.num_features > 1:
                 slopes = slopes.clone()
                 slopes[fit.gated] = of_gates[:, 1:]
             observation = one.observation.chosen([0])
-            fill_noise(observation, numbers[place, None, gates.stop :])
+            fill_noise(observation, numbers[place, None, self.first_noise : self.first_spread])
             fits.append(
                 GatedFit(
                     own,
@@ -160,6 +174,7 @@ class GatedBatch:
                     float(total[place]),
                     slopes,
                     fit.varying,
+                    None if fit.spread is None else numbers[place, self.first_spread :].clone(),
                 )
             )
         return fits
@@ -240,7 +255,7 @@ class GatedBatch:
         gates, states, acting = self.num_gates, self.states, self.acting
         outputs, logits = self._outputs_and_logits(numbers, which, rows)
         model = self._model(numbers, which)
-        found = model.derivatives(_as_outputs(outputs), self.targets[which, rows].mT[..., None])
+        found = self._derivatives(model, outputs, self.targets[which, rows], self._sizes(numbers, which, rows))
         log_prob, slope, bend = (_as_rows(one, outputs) for one in (found.log_prob, found.score, found.curvature))
         noise, cross, of_noise = ([_as_rows(one, outputs) for one in part] for part in found[3:])
         probs = torch.sigmoid(logits)  # (fit, row or 1, gate)
@@ -314,16 +329,57 @@ class GatedBatch:
         which = torch.arange(len(self.data))[some]
         outputs, logits = self._outputs_and_logits(numbers, which, rows)
         model = self._model(numbers, which)
+        sizes, targets = self._sizes(numbers, which, rows), self.targets[which, rows]
+        if sizes is not None:
+            outputs, targets = outputs * (-sizes).exp()[..., None], targets * (-sizes).exp()
         shaped = _as_outputs(outputs)
         described = model.describe(shaped, shaped.new_zeros(len(shaped), len(which), 1))
-        log_prob = _as_rows(model.log_prob(described, self.targets[which, rows].mT[..., None]), outputs)
+        log_prob = _as_rows(model.log_prob(described, targets.mT[..., None]), outputs)
+        if sizes is not None:
+            log_prob = log_prob - sizes[..., None]
         found: Tensor = (log_prob + logits @ self.states.mT + logsigmoid(-logits).sum(2, keepdim=True)).logsumexp(2)
         return found
 
     def _model(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> ObservationModel:
         model = self.observation.chosen(which.tolist()).requires_grad_(requires_grad=False)
-        fill_noise(model, numbers[:, self.num_columns - self.center.shape[1] :])
+        fill_noise(model, numbers[:, self.first_noise : self.first_spread])
         return model
+
+    def _sizes(
+        self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"], rows: slice
+    ) -> Float[Tensor, "fit row"] | None:
+        """Return the logarithm $t$ of the scale of the noise; None if it is constant."""
+        if self.first_spread == self.num_columns:
+            return None
+        return (self.columns[which, rows, self.first_spread :] @ numbers[:, self.first_spread :, None])[..., 0]
+
+    def _derivatives(
+        self,
+        model: ObservationModel,
+        outputs: Float[Tensor, "fit row state"],
+        targets: Float[Tensor, "fit row"],
+        sizes: Float[Tensor, "fit row"] | None,
+    ) -> Derivatives:
+        """Return the derivatives by the output, by the noise, and by the logarithm of its scale if it varies."""
+        if sizes is None:
+            return model.derivatives(_as_outputs(outputs), targets.mT[..., None])
+        factor = (-sizes).exp()
+        scaled, values = _as_outputs(outputs * factor[..., None]), (targets * factor).mT[..., None]
+        found = model.derivatives(scaled, values)
+        distance, factor = values[:, None] - scaled, factor.mT[:, None, :, None]
+        tilt = found.score * distance
+        of_noise = iter(found.of_noise)
+        pairs = []
+        for number, cross in enumerate(found.cross):  # the scale comes last in each row of pairs
+            pairs += [next(of_noise) for _ in range(number, len(found.cross))] + [cross * distance]
+        return Derivatives(
+            found.log_prob - sizes.mT[:, None, :, None],
+            found.score * factor,
+            found.curvature * factor.square(),
+            [*found.noise, tilt - 1],
+            [*(cross * factor for cross in found.cross), (found.curvature * distance - found.score) * factor],
+            [*pairs, found.curvature * distance.square() - tilt],
+        )
 
     def _spread(self, scores: Float[Tensor, "fit row z"]) -> Float[Tensor, "fit row number"]:
         """Return the derivative by the number of z of each column."""
@@ -354,7 +410,7 @@ class GatedBatch:
 
     def _of_owners(self, values: Float[Tensor, "fit row z"], first: int) -> Float[Tensor, "fit row number"]:
         """Repeat the numbers of z from ``first`` on for each of their columns."""
-        if self.num_lags == 1 and self.num_features == 1:
+        if all(size == 1 for size in self.owned):
             return values
         return values[..., self.owner[self.owner >= first] - first]
 

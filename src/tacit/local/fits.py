@@ -28,7 +28,8 @@ def fit_gated(
     for place, (one, start) in enumerate(zip(data, starts, strict=True)):
         features = 0 if one.features is None or start.slopes is None else one.features.shape[2]
         noise = sum(value.numel() for value in one.observation.parameters())
-        groups[type(one.observation), int(start.gated.sum()), one.sent.shape[2], features, noise].append(place)
+        spread = 0 if one.spread is None else one.spread.shape[1]
+        groups[type(one.observation), int(start.gated.sum()), one.sent.shape[2], features, noise, spread].append(place)
     found = list(starts)
     for places in groups.values():
         places.sort(key=lambda place: len(data[place].targets))

@@ -17,6 +17,7 @@ class GatedFit:
     ``log_likelihood``  without the prior
     ``slopes``          $s_j$, coefficients of the features in the logit of an edge; None: all edges are constant
     ``varying``         the edges whose slopes are learned; the slopes of others are fixed
+    ``spread``          $\gamma$, coefficients of the logarithm of the noise's scale
     """
 
     own: Float[Tensor, " own"]
@@ -27,6 +28,7 @@ class GatedFit:
     log_likelihood: float = -math.inf
     slopes: Float[Tensor, "source feature"] | None = None
     varying: Bool[Tensor, " source"] | None = None
+    spread: Float[Tensor, " term"] | None = None
 
     @property
     def weights(self) -> Float[Tensor, " column"]:
@@ -38,6 +40,7 @@ class GatedFit:
         """The number of learned parameters."""
         slopes = 0 if self.slopes is None or self.varying is None else int(self.varying.sum()) * self.slopes.shape[1]
         noise = sum(value.numel() for value in self.observation.parameters())
+        noise += 0 if self.spread is None else len(self.spread)
         return self.own.numel() + self.edges.numel() + int(self.gated.sum()) + slopes + noise
 
     @property
@@ -58,6 +61,10 @@ class GatedFit:
         edges[source] = edges[source] * float(self.edge_probs[source])
         gated[source] = False
         return replace(self, gated=gated, edges=edges)
+
+    def with_constant_noise(self) -> "GatedFit":
+        """Return initial values in which the scale of the noise does not depend on the row."""
+        return self if self.spread is None else replace(self, spread=torch.zeros_like(self.spread))
 
     def with_slopes(self, varying: Bool[Tensor, " source"], num_features: int) -> "GatedFit":
         """Return initial values in which only the given gated edges depend on their features."""

@@ -13,6 +13,12 @@ $$\mathrm{logit}\, \theta_j = l_j + s_j^\top \phi_j$$
 
 The slopes $s_j$ have a normal prior with mean 0 and standard deviation ``SLOPE_DEVIATION``.
 
+The noise may grow with columns $s$ of the row, for example with the size of a source. If it is added to the output,
+
+$$y = f + e^{t}\, \varepsilon, \qquad p(y \mid f) = e^{-t}\, p_0(e^{-t} y \mid e^{-t} f), \qquad t = \gamma^\top s$$
+
+The coefficients $\gamma$ have a normal prior with mean 0 and standard deviation ``SPREAD_DEVIATION``.
+
 Weights have a normal prior with standard deviation ``PRIOR_DEVIATION``, in units of the output for an input of standard
 deviation 1. It matters only if the data do not determine a weight, for example under perfect separation.
 """
@@ -30,6 +36,7 @@ from tacit.observation import ObservationModel
 
 PRIOR_DEVIATION = 5.0
 NOISE_DEVIATION = 10.0  # prior standard deviation of the observation model's parameters, around their initial values
+SPREAD_DEVIATION = 2.0
 MOST_LOGIT = 9.0  # bound on the logit of a probability
 RIDGE = 1e-8  # relative to a column's mean square
 
@@ -40,6 +47,7 @@ class GatedRegression:
 
     ``weights``   weight of each row
     ``features``  features that the probabilities of the edges may depend on; None: they are constant
+    ``spread``    columns that the logarithm of the noise's scale depends on; None: it is constant
     """
 
     own: Float[Tensor, "row own"]
@@ -49,6 +57,7 @@ class GatedRegression:
     weights: Float[Tensor, " row"]
     observation: ObservationModel
     features: Float[Tensor, "row source feature"] | None = None
+    spread: Float[Tensor, "row term"] | None = None
     precision: Float[Tensor, "column column"] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,7 +77,8 @@ class GatedRegression:
         sources, _, lags = self.sent.shape
         none = torch.zeros(sources, dtype=torch.bool)
         own, edges = self.own.new_zeros(self.own.shape[1]), self.own.new_zeros(sources, lags)
-        return GatedFit(own, edges, self.own.new_zeros(sources), none, self.observation)
+        spread = None if self.spread is None else self.own.new_zeros(self.spread.shape[1])
+        return GatedFit(own, edges, self.own.new_zeros(sources), none, self.observation, spread=spread)
 
     def outputs(self, fit: GatedFit) -> Float[Tensor, "row state"]:
         """Return the output for every state of the gates."""
@@ -77,11 +87,20 @@ class GatedRegression:
         base = base + messages[:, ~fit.gated].sum(1)
         return base[:, None] + messages[:, fit.gated] @ states(int(fit.gated.sum())).mT
 
+    def mean_output(self, fit: GatedFit) -> Float[Tensor, " row"]:
+        """Return the mean of the output over the states of the gates, with constant probabilities."""
+        messages = torch.einsum("jnl,jl->nj", self.sent, fit.edges)
+        return self.offset + self.own @ fit.own + messages @ fit.edge_probs.to(messages)
+
     def joint(self, fit: GatedFit, outputs: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
         """Return the joint log probability of each target and each state."""
         observation, gates = fit.observation, states(int(fit.gated.sum()))
+        targets, sizes = self.targets, outputs.new_zeros(len(outputs))
+        if fit.spread is not None and self.spread is not None:
+            sizes = self.spread @ fit.spread
+            targets, outputs = targets * (-sizes).exp(), outputs * (-sizes).exp()[:, None]
         described = observation.describe(outputs[..., None, None], outputs.new_zeros(len(outputs), 1, 1))
-        log_probs = observation.log_prob(described, self.targets[:, None, None])[..., 0, 0]
+        log_probs = observation.log_prob(described, targets[:, None, None])[..., 0, 0] - sizes[:, None]
         logits = fit.logits[fit.gated].expand(len(outputs), -1)
         if fit.slopes is not None and self.features is not None:
             logits = logits + torch.einsum("ngk,gk->ng", self.features[:, fit.gated], fit.slopes[fit.gated])

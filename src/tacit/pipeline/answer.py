@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evidence import joined_names
-from tacit.assessment.uncertainty import FDR, false_discoveries
+from tacit.assessment.uncertainty import ACTS, ALWAYS_ABOVE, FDR, false_discoveries
 from tacit.graph import GraphDistribution
 from tacit.local import is_clear
 from tacit.pipeline.listing import Listing
@@ -22,8 +22,16 @@ from tacit.records import EdgeFindings
 References = Mapping[str, Mapping[str, float]]
 NO_GRAPH, FULL_GRAPH, RIDGE, CONSTANT_GRAPH = "no graph", "full graph", "ridge regression", "constant graph"
 ERROR = "the forecast error (scaled CRPS)"
-ALWAYS = 1 - 1e-6  # an interval that reaches this value contains 1
 UNKNOWN = "Whether edges exist was not computed"
+GROWS = "it may act at times, or always with noise that grows with the source"
+HIDDEN = (
+    "That an edge acts at times does not show that the graph is random: it may depend on a variable that is not in the "
+    "table."
+)
+IMITATED = (
+    "A probability between 0 and 1 means that a relation acts at some times and not at others, or that the model "
+    "uses random edges to reproduce noise. On real data it is not evidence of a random graph."
+)
 NOT_COMPARED = "Whether it forecasts better than no graph was not tested"
 
 
@@ -31,6 +39,7 @@ NOT_COMPARED = "Whether it forecasts better than no graph was not tested"
 class ListedGraph:
     """The edges of a fit; ``listed`` and ``required`` contain a pair without direction once.
 
+    ``acting``      whether each edge acts always or at times, as places in ``ACTS``
     ``values``      the probability that each edge exists; without evidence, that it acts in a given observation
     ``undirected``  the pairs whose direction is open, in one entry, with the probability of either direction
     ``groups``      numbers of groups of copies in each row, 0 for other edges; the first edge of a group is listed
@@ -49,6 +58,8 @@ class ListedGraph:
     evident: bool
     low: Tensor | None = None
     high: Tensor | None = None
+    acting: Tensor | None = None
+    gate_nats: Tensor | None = None
     lag: Tensor | None = None
     newest_lag: int = 1
     undirected: Tensor | None = None
@@ -85,6 +96,8 @@ class ListedGraph:
             edges.exists is not None,
             None if edges.low is None else edges.low.float(),
             None if edges.high is None else edges.high.float(),
+            edges.acting,
+            edges.gate_nats,
             edges.lag,
             1 if edges.lags is None else max(1, edges.lags.first),
             undirected,
@@ -208,12 +221,20 @@ def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
     return [said + (" Together they are too weak to improve the forecasts of the test part." if weak else "")]
 
 
+def caveats(found: ListedGraph) -> list[str]:
+    """Return what a probability below 1 does not mean, if a listed edge has one."""
+    if found.acting is not None:
+        return [HIDDEN] if bool((found.listed & (found.acting == ACTS.index("at times"))).any()) else []
+    probs = found.probs[found.listed]
+    return [IMITATED] if bool(((probs > 0) & (probs < 1)).any()) else []
+
+
 def _acting(found: ListedGraph) -> list[str]:
-    """Return how many listed edges always act, and how often the others act."""
+    """Return how many listed edges act always, at times, or cannot be decided."""
     if not found.count:
         return []
-    probs = found.probs[found.listed]
-    if found.high is None or found.low is None:
+    if found.acting is None or found.high is None or found.low is None:
+        probs = found.probs[found.listed]
         probs = probs[~probs.isnan()]
         if not len(probs):
             return []
@@ -222,23 +243,40 @@ def _acting(found: ListedGraph) -> list[str]:
             f"probability {low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"probabilities from {low:.2f} to {high:.2f}"
         )
         verb = "It acts" if found.count == 1 else "They act"
-        return [f"{verb} with {often}; standard errors were not computed."]
-    reaches = found.listed & (found.high >= ALWAYS)
-    always, times = reaches & (found.probs >= ALWAYS), found.listed & (found.high < ALWAYS)
+        return [f"{verb} with {often}" + "; standard errors were not computed" * (found.high is None) + "."]
+    always, times, undecided = (found.listed & (found.acting == ACTS.index(word)) for word in ACTS[1:])
     said = []
     if always.any():
         count = int(always.sum())
-        said.append(f"{count:,} always {'acts' if count == 1 else 'act'} (the interval contains 1)")
-    if (reaches & ~always).any():
-        count = int((reaches & ~always).sum())
-        said.append(f"{count:,} may always act or act at times (the interval reaches 1)")
+        interval = "the interval lies" if count == 1 else "intervals lie"
+        said.append(f"{count:,} always {'acts' if count == 1 else 'act'} ({interval} above {ALWAYS_ABOVE:g})")
     if times.any():
         count = int(times.sum())
-        place = found.first(found.values + 1e-3 * found.probs, times)
-        numbers = f"{float(found.probs[place]):.2f} [{float(found.low[place]):.2f}, {float(found.high[place]):.2f}]"
-        example = f", for example {found.named(place)} {numbers}" if count > 1 else f": {found.named(place)} {numbers}"
+        example = f"{', for example' if count > 1 else ':'} {_with_interval(found, times)}"
         said.append(f"{count:,} {'acts' if count == 1 else 'act'} at times{example}")
-    return ["; ".join(said) + "."] if said else []
+    if undecided.any():
+        count = int(undecided.sum())
+        example = f"{', for example' if count > 1 else ':'} {_with_interval(found, undecided)}"
+        may = "is undecided (it" if count == 1 else "are undecided (they"
+        said.append(f"{count:,} {may} may act always or at times){example}")
+    sentences = ["; ".join(said) + "."] if said else []
+    if found.gate_nats is not None:
+        noisy = undecided & ~found.gate_nats.isnan()
+        if noisy.any():
+            count = int(noisy.sum())
+            edges = "one of the undecided edges" if count == 1 else f"{count:,} of the undecided edges"
+            edges = "this edge" if int(undecided.sum()) == 1 else edges
+            sentences.append(f"The target of {edges} varies more where its source is large: {GROWS}.")
+    return sentences
+
+
+def _with_interval(found: ListedGraph, among: Tensor) -> str:
+    """Return the first of some edges, how often it acts, and the interval."""
+    assert found.low is not None
+    assert found.high is not None
+    place = found.first(found.values + 1e-3 * found.probs, among)
+    low, high = float(found.low[place]), float(found.high[place])
+    return f"{found.named(place)} {float(found.probs[place]):.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _lags(found: ListedGraph) -> list[str]:

@@ -20,7 +20,7 @@ from tacit.assessment.identification import (
     find_representations,
     identify,
 )
-from tacit.assessment.uncertainty import expected_wrong_edges
+from tacit.assessment.uncertainty import ACTS, ALWAYS_ABOVE, expected_wrong_edges
 from tacit.data import Pairs
 from tacit.errors import TrainingError
 from tacit.pipeline.comparisons import compare_forecasts
@@ -226,7 +226,12 @@ def take_representations(answer: Assessment, equivalent: Sequence[Representation
     others = torch.stack([other.edge_probs.cpu() for other in equivalent])
     low = torch.minimum(answer.edges.low, others.amin(0))
     high = torch.maximum(answer.edges.high, others.amax(0))
-    answer.edges = answer.edges.updated(low=low, high=high)
+    acting = answer.edges.acting
+    if acting is not None:  # a word is not certain if the wider interval does not agree with it
+        times = (acting == ACTS.index("at times")) & (high < 1)
+        always = (acting == ACTS.index("always")) & (low > ALWAYS_ABOVE)
+        acting = torch.where(times | always | (acting == 0), acting, ACTS.index("undecided")).to(acting)
+    answer.edges = answer.edges.updated(low=low, high=high, acting=acting)
     answer.findings.append(WIDENED)
 
 

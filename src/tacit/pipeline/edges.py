@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import pandas
     from torch_geometric.data import Data
 
-ACTING = ("std_error", "low", "high", "bagged")  # columns on how often an edge acts: empty if it is not kept
+# columns on how often an edge acts: empty if it is not kept
+ACTING = ("std_error", "low", "high", "bagged", "gate_nats")
 
 WITHIN = ("within_step", "direction", "exists_either")
 
@@ -106,7 +107,8 @@ class Edges:
         """Return the columns besides ``exists`` and ``probability`` that were computed, in the order of ``edges.csv``.
 
         Text columns are indices: ``identifiable`` in ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in
-        ``VARIES``, ``changed`` in the moments of the edges; ``group`` has the number of a group in its row.
+        ``VARIES``, ``acting`` in ``ACTS``, ``changed`` in the moments of the edges; ``group`` has the number of a group
+        in its row.
         """
         edges, found = self.fitted.edges, dict[str, Tensor]()
         for key in EDGE_COLUMNS:
@@ -115,6 +117,8 @@ class Edges:
             found[key] = edges.known[key] if key in (*WORDS, GROUP, CHANGED) else self.number(key)
             if key in ACTING:
                 found[key] = found[key].masked_fill(~self.kept, torch.nan)
+            elif key == "acting":
+                found[key] = found[key].masked_fill(~self.kept, 0)
         return found
 
     def table(

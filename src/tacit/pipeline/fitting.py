@@ -13,7 +13,7 @@ from tacit.assessment.uncertainty import Kept
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.interrupts import deferred_interrupts
-from tacit.pipeline.answer import ListedGraph, answer_sentences
+from tacit.pipeline.answer import ListedGraph, answer_sentences, caveats
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
 from tacit.pipeline.before_fit import from_evidence, known_before_fit
@@ -48,10 +48,6 @@ from tacit.training import (
     start_at_regression,
 )
 
-CAVEAT = (
-    "A probability between 0 and 1 means that a relation acts at some times and not at others, or that the model "
-    "uses random edges to reproduce noise. On real data it is not evidence of a random graph."
-)
 HALVINGS = (0.1, 0.2)  # fractions of the training after which the worse half of the replicas stops
 STOPPED_VALUES = 2000  # values of the test part that are scored after Ctrl-C, so that the run ends soon
 STOPPED = "the run was stopped: the scores use {pairs} of {all} test pairs, evenly spaced"
@@ -302,7 +298,7 @@ def _record(learned: Learned) -> Record:
         best_replica=result.best,
         node_names=list(plan.dataset.nodes),
         converged=not learned.too_early,
-        warnings=[*few, *plan.notes, *result.warnings, CAVEAT],
+        warnings=[*few, *plan.notes, *result.warnings, *caveats(listed)],
         choices=plan.choices if result.history else in_closed_form(plan.choices, result.model),
         references=compared,
         preparation=preparation.to_dict(),

@@ -19,7 +19,7 @@ KIND, NOISE = "filter", "gaussian"
 CHOICE = "predictor = filter: effects within a step are those of a linear filter, fitted by regressions"
 NOT_ESTIMATED = "How often {edges} not estimated: {their} direction within the step is open ({names})."
 NAMED = 3
-ACTING = ("std_error", "low", "high", "bagged")
+ACTING = ("std_error", "low", "high", "bagged", "gate_nats")
 
 
 def settle_simultaneous(config: FitConfig) -> tuple[FitConfig, list[str]]:
@@ -112,6 +112,8 @@ def without_held(edges: EdgeFindings, model: LatentGraphModel) -> EdgeFindings:
     if not both.any():
         return edges
     found = {name: values.masked_fill(both, torch.nan) for name, values in edges.known.items() if name in ACTING}
+    if edges.acting is not None:
+        found["acting"] = edges.acting.masked_fill(both, 0)
     for name in ("effect", "lag"):
         if name in edges.known:
             found[name] = edges.known[name].masked_fill(opened & held.mT, torch.nan)

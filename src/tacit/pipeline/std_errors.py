@@ -6,12 +6,14 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.uncertainty import (
+    ACTS,
     MOST_PARAMETERS,
     QUICK_SANDWICH,
     STARTS,
     EdgeIntervals,
     EdgeUncertainty,
     Kept,
+    acting_words,
     adopt,
     adopt_bagged,
     bootstrap,
@@ -22,6 +24,7 @@ from tacit.data import Split, resampling_words
 from tacit.training import FitSettings, LatentGraphModel, Listener
 
 LEVEL = 0.95
+LEAST_ERROR = 1e-9  # of a probability, in its test
 WIDTH = 4.0  # standard errors in an interval of that level
 STANDARD_ERRORS = "Standard errors from"
 FEW_SERIES = "There are too few series for a bootstrap of series: standard errors ignore differences between series."
@@ -53,7 +56,9 @@ class EdgeErrors:
         high = torch.maximum(self.columns["high"], other.columns["high"])
         reach = torch.maximum(high - self.columns["bagged"], self.columns["bagged"] - low)
         errors = torch.maximum(self.columns["std_error"], reach / (WIDTH / 2))
-        columns = {**self.columns, "low": low, "high": high, "std_error": errors}
+        one, two = self.columns["acting"], other.columns["acting"]
+        acting = torch.where(one == two, one, ACTS.index("undecided"))
+        columns = {**self.columns, "low": low, "high": high, "std_error": errors, "acting": acting}
         return replace(self, columns=columns, findings=[f"{NOT_ADOPTED} {BOTH}", *self.findings])
 
 
@@ -132,7 +137,8 @@ def _from_moments(
     source = "regressions of mean and variance of each node" if by_moments else "the likelihood of each node"
     said = f"{STANDARD_ERRORS} {source}{sizes}."
     return EdgeErrors(
-        _columns(found.std_errors, found.intervals(LEVEL), found.bagged),
+        _columns(found.std_errors, found.intervals(LEVEL), found.bagged)
+        | {"acting": found.acting.cpu(), "gate_nats": found.nats},
         uncertainty,
         [said, *_few_series(split, drawn), *_sentences(found.warnings)],
         rejected=change and not adopted,
@@ -143,6 +149,8 @@ def _from_bootstrap(
     found: EdgeUncertainty, model: LatentGraphModel, split: Split, *, block: int, change: bool
 ) -> EdgeErrors:
     """Return the estimate of the replicas; with ``change`` the model gets their mean if it predicts as well."""
+    from scipy import stats
+
     adopted = change and adopt_bagged(model, found, split.validation)
     uncertainty = {
         "replicas": float(len(found.resampled)),
@@ -163,8 +171,12 @@ def _from_bootstrap(
     symmetrize = model.graph.symmetrize
     around = found.intervals(LEVEL)
     columns = _columns(found.std_errors, around, found.edge_probs)
+    columns = {name: symmetrize(values) for name, values in columns.items()}
+    away = (1 - columns["bagged"]) / columns["std_error"].clamp_min(LEAST_ERROR)
+    p_values = torch.from_numpy(stats.t.sf(away.double().cpu().numpy(), found.degrees)).to(away)
+    acting = acting_words(columns["low"], columns["high"], p_values, model.graph.learned)
     return EdgeErrors(
-        {name: symmetrize(values) for name, values in columns.items()},
+        {**columns, "acting": acting.cpu()},
         uncertainty,
         [first, *_few_series(split, drawn), *_sentences(found.warnings)],
     )

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from tacit.assessment.evidence import DIRECTIONS, OPEN, EdgeUnits, edge_units, group_names
 from tacit.assessment.identification import FLAGS
+from tacit.assessment.uncertainty import ACTS
 from tacit.graph import CandidateEdges
 from tacit.records.edges_by_csv import EdgesBy
 from tacit.records.lags_csv import EdgeNumbers, LagTable
@@ -37,20 +38,23 @@ EDGE_COLUMNS = (
     "varies",
     "changed",
     "group",
+    "acting",
+    "gate_nats",
 )
 VARIES = ("", "no", "yes")  # "" for an edge that was not tested
 WORDS = {
     "identifiable": FLAGS,
     "direction": DIRECTIONS,
     "varies": VARIES,
+    "acting": ACTS,
 }  # columns of words: numbers are places in these
 GROUP, CHANGED = "group", "changed"  # texts that differ between runs
 EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name not in (*WORDS, GROUP, CHANGED))
 OVER_TABLE = (
     "exists", "probability", "std_error", "low", "high", "effect", "lag", "exists_either", "varies", CHANGED,
-    GROUP,
+    GROUP, "acting", "gate_nats",
 )  # fmt: skip
-ACTING = ("probability", "std_error", "low", "high", "bagged")  # empty for an edge that is not kept
+ACTING = ("probability", "std_error", "low", "high", "bagged", "gate_nats")  # empty for an edge that is not kept
 
 
 def _codes(words: tuple[str, ...], values: Any) -> torch.Tensor:
@@ -79,6 +83,11 @@ EdgeVaries = Annotated[
     BeforeValidator(partial(_codes, VARIES)),
     PlainSerializer(partial(_texts, VARIES), when_used="json"),
 ]
+EdgeActing = Annotated[
+    torch.Tensor,
+    BeforeValidator(partial(_codes, ACTS)),
+    PlainSerializer(partial(_texts, ACTS), when_used="json"),
+]
 
 
 EdgePlaces = Annotated[
@@ -94,10 +103,11 @@ class EdgeFindings(BaseModel):
     Rows are targets and columns are sources; with a table of candidates ``exists``, ``effect`` and ``lag`` have the
     shape of the table. ``probability`` is set if it differs from that of the graph: it is NaN for an edge whose
     frequency is not identifiable, for which the graph has 1. Unknown numbers are NaN. ``identifiable`` is an index in
-    ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``. ``group`` numbers the groups of copied sources
-    of each target from 1 on; for these edges ``exists_either`` is that of any edge of the group. ``changed`` is an
-    index in ``moments``, the times at which edges change, "" for none. ``lags`` has the effect at each lag and ``by``
-    how often edges act in each situation. JSON has nested lists.
+    ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``, ``acting`` in ``ACTS``. ``gate_nats`` is the
+    log likelihood of an edge that acts at times less that of noise that grows with the source. ``group`` numbers the
+    groups of copied sources of each target from 1 on; for these edges ``exists_either`` is that of any edge of the
+    group. ``changed`` is an index in ``moments``, the times at which edges change, "" for none. ``lags`` has the effect
+    at each lag and ``by`` how often edges act in each situation. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -121,6 +131,8 @@ class EdgeFindings(BaseModel):
     changed: EdgePlaces | None = None
     moments: tuple[str, ...] = ()
     group: EdgePlaces | None = None
+    acting: EdgeActing | None = None
+    gate_nats: EdgeNumbers | None = None
     by: EdgesBy | None = None
     lags: LagTable | None = None
 
@@ -289,7 +301,8 @@ def _text(
     for name, values in columns.items():
         if name in WORDS or name == CHANGED:
             words = edges.words(name)
-            cells[name] = [words[code] for code in values]
+            empty = dropped if name == "acting" else np.zeros_like(dropped)
+            cells[name] = ["" if no else words[code] for code, no in zip(values, empty, strict=True)]
         elif name == GROUP:
             cells[name] = group_names(source.tolist(), target.tolist(), values.tolist(), node_names)
         else:

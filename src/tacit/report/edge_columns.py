@@ -28,9 +28,9 @@ class EdgeColumns:
 
     The probability of an edge that is not kept is NaN. ``listed_from`` is the least ``exists`` of a listed edge.
     ``undirected`` edges have no arrow: their ``exists`` is that of either direction. ``direction`` is a place in
-    ``DIRECTIONS``, ``varies`` one in ``VARIES``. ``group`` is the name of a group of copied sources, "" without one:
-    its first edge stands for the group, and ``exists`` is that of any of its edges. ``changed`` is the time at which an
-    edge changes, "" for none.
+    ``DIRECTIONS``, ``varies`` one in ``VARIES``, ``acting`` one in ``ACTS``. ``group`` is the name of a group of copied
+    sources, "" without one: its first edge stands for the group, and ``exists`` is that of any of its edges.
+    ``changed`` is the time at which an edge changes, "" for none.
     """
 
     source: Int[np.ndarray, " edge"]
@@ -47,6 +47,7 @@ class EdgeColumns:
     within_step: Numbers | None = None
     direction: Int[np.ndarray, " edge"] | None = None
     varies: Int[np.ndarray, " edge"] | None = None
+    acting: Int[np.ndarray, " edge"] | None = None
     undirected: Bool[np.ndarray, " edge"] | None = None
     changed: Shaped[np.ndarray, " edge"] | None = None
     group: Shaped[np.ndarray, " edge"] | None = None

@@ -12,6 +12,7 @@ from tacit.assessment.evidence import DIRECTIONS
 from tacit.assessment.identification import FLAGS
 from tacit.records import EDGE_COLUMNS
 
+NOT_IN_PAGE = ("bagged", "exists_either", "varies", "changed", "acting", "gate_nats")  # columns of edges.csv
 BLUE, VERMILION = "#0072b2", "#d55e00"
 PROBABILITY_COLOURS = "viridis"  # readable for colour-blind people and in grey, like the next
 ERROR_COLOURS = "magma"
@@ -121,7 +122,7 @@ def page_constants() -> dict[str, Any]:
         "flags": list(FLAGS),
         "flagLabels": FLAG_LABELS,
         "directions": list(DIRECTIONS),
-        "csvColumns": [name for name in EDGE_COLUMNS if name not in ("bagged", "exists_either", "varies", "changed")],
+        "csvColumns": [name for name in EDGE_COLUMNS if name not in NOT_IN_PAGE],
         "bend": BEND,
         "labelledUpTo": LABELLED_UP_TO,
         "rows": ROWS,

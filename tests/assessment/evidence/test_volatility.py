@@ -7,7 +7,7 @@ import torch
 from tacit.assessment.evidence import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, build_columns
 from tacit.assessment.evidence.parent_evidence import parent_evidence
-from tacit.assessment.evidence.volatility import _smoothed, with_volatility
+from tacit.assessment.evidence.volatility import smoothed, with_volatility
 from tacit.data import Series, Windows
 from tacit.observation import GaussianNoise, MixedObservation, PoissonCounts
 from tacit.predictors import SeriesLayout
@@ -41,7 +41,7 @@ def volatile(seed, rows=1_000, nodes=6):
 
 
 @pytest.mark.parametrize("series", [None, torch.tensor([0, 0, 0, 1, 1, 1, 1])])
-def test_smoothed_values_are_weighted_sums_over_the_other_rows_of_a_series(series):
+def testsmoothed_values_are_weighted_sums_over_the_other_rows_of_a_series(series):
     values = torch.rand(7, 3, generator=torch.Generator().manual_seed(0)).double()
     whose = torch.zeros(7) if series is None else series
     expected = torch.zeros_like(values)
@@ -49,7 +49,7 @@ def test_smoothed_values_are_weighted_sums_over_the_other_rows_of_a_series(serie
         for other in range(7):
             if other != row and whose[other] == whose[row]:
                 expected[row] += 2 ** (-abs(row - other) / 4.0) * values[other]
-    torch.testing.assert_close(_smoothed(values, 4.0, series), expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(smoothed(values, 4.0, series), expected, rtol=0, atol=1e-12)
 
 
 def test_rows_of_one_variance_have_equal_weights():

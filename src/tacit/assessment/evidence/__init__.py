@@ -31,6 +31,7 @@ from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
 from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
 from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, simultaneous_evidence
 from tacit.assessment.evidence.units import EdgeUnits, edge_units
+from tacit.assessment.evidence.volatility import smoothed
 from tacit.assessment.evidence.within_step import (
     DIRECTIONS,
     LAGGED_PARENTS,
@@ -88,6 +89,7 @@ __all__ = [
     "parent_evidence",
     "simplest_form",
     "simultaneous_evidence",
+    "smoothed",
     "without_edges",
     "without_prior",
 ]

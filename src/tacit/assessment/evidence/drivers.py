@@ -162,7 +162,8 @@ class FactorModel:
             weighted[:, :, None] * self.residuals[:, None]
         )  # (target, state, row), without the target itself
         others = precision + weighted.mT @ read - weighted[:, :, None] * read[:, None]
-        return torch.linalg.solve(others, joined)
+        found: Tensor = torch.linalg.solve(others, joined)
+        return found
 
 
 def find_drivers(

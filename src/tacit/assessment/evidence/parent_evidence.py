@@ -141,8 +141,8 @@ def parent_evidence(
     else:
         simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
         row_weights = with_volatility(simple, candidates, none, observation).row_weights
-        first = covariates if layout.known > covariates else None
-        form = given or choose_form(pairs, layout, candidates, horizon, row_weights, background=first)
+        after = covariates if layout.known > covariates else None
+        form = given or choose_form(pairs, layout, candidates, horizon, row_weights, background=after)
         if driven and horizon == 1 and not (form.mean or form.products):  # a driver imitates noisy values and products
             driving = find_drivers(pairs, layout, candidates, form, row_weights)
     drivers = driving if driving is not None and driving.weight >= BELIEVED else None

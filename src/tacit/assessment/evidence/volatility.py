@@ -54,7 +54,7 @@ def with_volatility(
     others = (share.sum(1, keepdim=True) - share) * seen, (seen.sum(1, keepdim=True) - seen) * seen
     for values, present, itself in ((share, seen, 0.0), (*others, 1.0)):
         for half_life in HALF_LIVES:
-            near, mass = (_smoothed(one, half_life, columns.series) + itself * one for one in (values, present))
+            near, mass = (smoothed(one, half_life, columns.series) + itself * one for one in (values, present))
             variance = (PRIOR_ROWS + near) / (PRIOR_ROWS + mass)
             gain = -0.5 * (seen * (variance.log() + share / variance - share)).sum(0) - WORTH - 0.5 * count.log()
             better = gain > best
@@ -68,7 +68,7 @@ def with_volatility(
     return replace(columns, row_weights=every)
 
 
-def _smoothed(
+def smoothed(
     values: Float[Tensor, "row target"], half_life: float, series: Tensor | None
 ) -> Float[Tensor, "row target"]:
     """Return the sums over other rows of the same series, with exponential weights."""

@@ -14,10 +14,13 @@ from tacit.assessment.uncertainty.bootstrap import (
 from tacit.assessment.uncertainty.boundary import rounded_at_boundary
 from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
 from tacit.assessment.uncertainty.decisions import (
+    ACTS,
+    ALWAYS_ABOVE,
     FDR,
     LISTED_FROM,
     EdgeTests,
     WrongEdges,
+    acting_words,
     expected_wrong_edges,
     false_discoveries,
     listed_edges,
@@ -33,6 +36,8 @@ from tacit.assessment.uncertainty.residual import residual_deviation
 from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, sandwich
 
 __all__ = [
+    "ACTS",
+    "ALWAYS_ABOVE",
     "FDR",
     "FEWEST_REPLICAS",
     "LISTED_FROM",
@@ -51,6 +56,7 @@ __all__ = [
     "WrongEdges",
     "acting",
     "acting_by_likelihood",
+    "acting_words",
     "adopt",
     "adopt_bagged",
     "bootstrap",

@@ -2,14 +2,19 @@ r"""How often each existing edge acts: always, or at times.
 
 For models whose edges are weights times gates (:func:`has_moment_estimate`), mean and variance of the targets determine
 this node by node (:mod:`tacit.assessment.uncertainty.moments`), without training, so the result does not depend on
-initial values. The result is *always*, $\theta = 1$, unless a one-sided score test rejects it at 2.5%
-(:mod:`tacit.assessment.uncertainty.moment_errors`). It is also *always*, with a wide interval, for edges whose mean
-effect is not significantly different from 0.
+initial values. The estimate is $\theta = 1$ unless a one-sided score test rejects it at 2.5%
+(:mod:`tacit.assessment.uncertainty.moment_errors`). It is also 1, with a wide interval, for edges whose mean effect is
+not significantly different from 0.
 
-Intervals come from two sources. The sandwich of the regressions gives the error of each edge; it is stable, but treats
-the set of edges as known. Resamples of the data, with a new selection of edges on each (``kept``), scale all errors by
-one factor: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few edges, and at least
-1. An edge whose spread over resamples is more than twice its error gets that spread as its error.
+Noise that grows with the source has the same two moments as a gate. Where the score test rejects, the likelihood of the
+node therefore decides between them, and gives probability and interval
+(:mod:`tacit.assessment.uncertainty.explanations`). An edge acts at times only if both tests say so: the first is robust
+to the shape of the noise, the second to its size. The p-value of the edge is the larger one.
+
+Intervals of the other edges come from two sources. The sandwich of the regressions gives the error of each edge; it is
+stable, but treats the set of edges as known. Resamples of the data, with a new selection of edges on each (``kept``),
+scale all errors by one factor: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few
+edges, and at least 1. An edge whose spread over resamples is more than twice its error gets that spread as its error.
 
 A node with too few pairs for its coefficients, for example those of a long window, is left unchanged: how often its
 edges act is not estimated.
@@ -25,6 +30,8 @@ from torch import Tensor
 from tacit.assessment.uncertainty.bootstrap import SELDOM_KEPT
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
 from tacit.assessment.uncertainty.checks import ReplicaProbs
+from tacit.assessment.uncertainty.decisions import acting_words
+from tacit.assessment.uncertainty.explanations import ExplainedGates, explained_gates, noise_sizes
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.assessment.uncertainty.moment_data import MomentData, fitted_parameters, has_moment_estimate
 from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors
@@ -33,9 +40,9 @@ from tacit.assessment.uncertainty.replica_spread import FEWEST_KEEPING
 from tacit.assessment.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.local import Dependence
+from tacit.local import LEVEL, QUANTILE, Dependence
 from tacit.randomness import replica_seeds
-from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
 TEST_LEVEL = 0.025  # of the test of "always", one-sided: that of a 95% interval
@@ -62,6 +69,8 @@ MANY_COLUMNS = (
 class Acting:
     r"""How often edges act: ``edge_probs``, 1 for edges in ``always``.
 
+    ``gates``       results of the likelihood, as matrices; NaN for edges that the moments alone decide
+    ``p_values``    of the test that an edge always acts; NaN for edges that were not tested
     ``ratios``      ratios of the learned edges, in the order of ``learned.nonzero()``, with their errors
     ``inflation``   factor of these errors, from the spread over resamples
     ``wide``        learned edges whose probability could not be estimated
@@ -72,6 +81,8 @@ class Acting:
     edge_probs: EdgeProbs
     always: EdgeMask
     learned: EdgeMask
+    gates: ExplainedGates
+    p_values: EdgeProbs
     ratios: RatioErrors
     inflation: Float[Tensor, " edge"]
     wide: EdgeMask
@@ -87,6 +98,8 @@ class Acting:
         errors = torch.zeros_like(self.edge_probs)
         found = self.edge_probs[self.learned].square() * (self.ratios.std_errors() * self.inflation).to(errors)
         errors[self.learned] = found.clamp_max(NOTHING_KNOWN)
+        judged = torch.maximum(self.gates.high - self.edge_probs, self.edge_probs - self.gates.low) / QUANTILE
+        errors = torch.where(self.gates.nats.isnan(), errors, judged.clamp_max(NOTHING_KNOWN))
         errors[self.wide] = NOTHING_KNOWN
         return errors
 
@@ -97,8 +110,19 @@ class Acting:
         mean = self.resampled.sum(0) / count.clamp_min(1).to(self.resampled)
         return torch.where(self.learned & (count > 0), mean, self.edge_probs)
 
-    def intervals(self, level: float = 0.95) -> EdgeIntervals:
-        """Return confidence intervals of the given ``level``."""
+    @property
+    def nats(self) -> EdgeProbs:
+        """Log likelihood of an edge that acts at times less that of growing noise; NaN where not computed."""
+        return self.gates.nats
+
+    @property
+    def acting(self) -> EdgeCodes:
+        """Whether edges act always or at times, as places in ``ACTS``."""
+        around = self.intervals()
+        return acting_words(around.low, around.high, self.p_values, self.learned)
+
+    def intervals(self, level: float = LEVEL) -> EdgeIntervals:
+        """Return confidence intervals of the given ``level``; those of the likelihood have the shape of the 95% one."""
         from scipy import stats
 
         quantile = float(stats.t.isf((1 - level) / 2, self.degrees))
@@ -106,6 +130,12 @@ class Acting:
         low, high = self.edge_probs.clone(), self.edge_probs.clone()
         low[self.learned], high[self.learned] = (1 / (1 + ratio).to(low) for ratio in (highest, lowest))
         low, high = torch.minimum(low, self.edge_probs), torch.maximum(high, self.edge_probs)
+        share = float(stats.norm.isf((1 - level) / 2)) / QUANTILE
+        moments = self.gates.nats.isnan()
+        low, high = (
+            torch.where(moments, end, (self.edge_probs + share * (other - self.edge_probs)).clamp(0, 1))
+            for end, other in ((low, self.gates.low), (high, self.gates.high))
+        )
         low[self.wide], high[self.wide] = 0.0, 1.0
         return EdgeIntervals(low, high, level, simultaneous=False)
 
@@ -118,11 +148,13 @@ def acting(
     block: int = 1,
     seed: int = 0,
     kept: Kept | None = None,
+    intervals: bool = True,
 ) -> Acting:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     ``replicas`` is the number of resamples, drawn as in :func:`~tacit.assessment.uncertainty.bootstrap`. ``kept``
-    returns the edges that may exist given the rows of a resample: others are excluded from its regressions.
+    returns the edges that may exist given the rows of a resample: others are excluded from its regressions. Without
+    ``intervals`` the likelihood gives probabilities only, which takes half its time.
     """
     require(
         has_moment_estimate(model),
@@ -142,12 +174,20 @@ def acting(
     for node, found in enumerate(nodes):
         wide[node] = learned[node] & found.lacking
     seldom = learned & (masks.sum(0) < FEWEST_KEEPING) & ~wide if replicas else torch.zeros_like(learned)
-    always = torch.zeros_like(learned)
-    always[learned] = (ratios.statistics < _quantile(1 - TEST_LEVEL)) | (ratios.scale >= UNKNOWN_SCALE)
-    always |= learned & (torch.zeros_like(learned) if data.always is None else data.always)
-    answer = present.clone()
-    answer[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
-    answer = torch.where(wide, present, torch.where(always, 1.0, answer))
+    assumed = learned & (torch.zeros_like(learned) if data.always is None else data.always)
+    p_values, judged = torch.full_like(ratios.ratios, torch.nan), torch.zeros_like(learned)
+    known = ratios.scale < UNKNOWN_SCALE
+    p_values[known] = torch.special.ndtr(-ratios.statistics[known])
+    judged[learned] = p_values < TEST_LEVEL
+    judged &= ~assumed
+    of_rows = Dependence.of_rows(len(train), block, train.series)
+    gates = _gates(data, judged, nodes, of_rows, intervals=intervals)
+    tests = torch.full_like(gates.p_values, torch.nan)
+    tests[learned] = p_values
+    tests = torch.where(judged, torch.maximum(tests, gates.p_values), tests).masked_fill(assumed | wide, torch.nan)
+    answer = torch.where(wide, present, torch.where(learned, 1.0, present))
+    answer = torch.where(judged, gates.edge_probs.to(answer), answer)
+    always = learned & (answer == 1)
     parameters = fitted_parameters(
         model,
         answer,
@@ -160,6 +200,8 @@ def acting(
         answer,
         always & ~wide,
         learned.clone(),
+        ExplainedGates(*(values.to(answer) for values in gates)),
+        tests.to(answer),
         ratios,
         inflation,
         wide | seldom,
@@ -178,7 +220,8 @@ FIELDS = ("ratios", "slope", "upper", "both", "scale", "statistics")
 class _Node:
     """The result of one node: errors of its learned edges, and rows over all sources.
 
-    ``leftover`` is the variance around the mean, and ``sizes`` are the mean squares of the contributions.
+    ``leftover`` is the variance around the mean, ``sizes`` are the mean squares of the contributions, and ``residuals``
+    those of the mean.
     """
 
     errors: RatioErrors
@@ -187,6 +230,7 @@ class _Node:
     means: Float[Tensor, "node lag"]
     leftover: Float[Tensor, ""]
     sizes: Float[Tensor, " node"]
+    residuals: Float[Tensor, " pair"]
     lacking: bool
 
 
@@ -219,7 +263,27 @@ def _one_node(
     share = observed / observed.sum().clamp_min(1)
     leftover, sizes = share @ found.squares[0], weights.new_zeros(len(learned))
     sizes[sources] = share @ found.contributions[0].square()
-    return _Node(errors, ratios, found.own[0], means, leftover, sizes, lacking=False)
+    return _Node(errors, ratios, found.own[0], means, leftover, sizes, found.residuals[0], lacking=False)
+
+
+def _gates(
+    data: MomentData, judged: EdgeMask, nodes: list[_Node], dependence: Dependence, *, intervals: bool
+) -> ExplainedGates:
+    """Return what the likelihood says about some edges, as matrices; NaN for the others."""
+    residuals = torch.stack([one.residuals for one in nodes], 1)
+    residuals = torch.where(data.weights > 0, residuals, torch.nan).cpu()
+    places = judged.any(1).nonzero()[:, 0].tolist()
+    masks = [judged[node, data.sources(node)].cpu() for node in places]
+    sizes = noise_sizes(residuals, places, dependence.series).unbind(1)
+    known = [~residuals[:, node].isnan() for node in places]
+    regressions = [data.node(node).regression(*one) for node, *one in zip(places, known, sizes, strict=True)]
+    found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
+    explained = explained_gates(regressions, masks, [dependence.among(one) for one in known], intervals=intervals)
+    for node, mask, one in zip(places, masks, explained, strict=True):
+        sources = data.sources(node).cpu()[mask]
+        for matrix, values in zip(found, one, strict=True):
+            matrix[node, sources] = values[mask]
+    return ExplainedGates(*(matrix.to(judged.device) for matrix in found))
 
 
 def _sigmas(edge_probs: EdgeProbs, nodes: list[_Node]) -> Float[Tensor, " node"]:
@@ -242,6 +306,7 @@ def _unknown(data: MomentData, weights: Float[Tensor, "replica pair"], nodes: in
         weights.new_zeros(nodes, data.parts.sent.shape[2]),
         weights.new_ones(()),
         weights.new_zeros(nodes),
+        weights.new_full((len(data.targets),), torch.nan),
         lacking=True,
     )
 
@@ -286,7 +351,3 @@ def _notes(data: MomentData, nodes: list[_Node], learned: EdgeMask, seldom: Edge
     if seldom.any():
         notes.append(SELDOM_KEPT.format(fewest=FEWEST_KEEPING, replicas=replicas, edges=int(seldom.sum())))
     return notes
-
-
-def _quantile(level: float) -> float:
-    return float(torch.special.ndtri(torch.tensor(level, dtype=torch.float64)))

@@ -1,21 +1,30 @@
-"""How often each edge acts, by the exact likelihood, for observation models without a moment estimate."""
+r"""How often each edge acts, by the exact likelihood, for observation models without a moment estimate.
 
-from dataclasses import dataclass
+The p-value of an edge is that of the likelihood ratio of its gate, which is half a chi-square with one degree of
+freedom if the edge always acts. If the noise of a node is added to its output, its significant gates are compared with
+noise that grows (:mod:`tacit.assessment.uncertainty.explanations`), which gives probability, interval and the larger
+p-value.
+"""
+
+from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
+from tacit.assessment.uncertainty.decisions import acting_words
+from tacit.assessment.uncertainty.explanations import ExplainedGates, explained_gates, noise_sizes
 from tacit.assessment.uncertainty.gate_tests import NodeGates, judge_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.local import LEVEL, QUANTILE, Dependence
-from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood
 
 ROWS_PER_COLUMN = 2  # fewer pairs per coefficient are not enough to estimate the gates of a node
+TEST_LEVEL = 0.025  # of the one-sided test of a gate, from which growing noise is considered
 FEW_ROWS = "{rows} training pairs are too few to estimate how often edges into {nodes} of the nodes act"
 
 
@@ -25,6 +34,9 @@ class LikelihoodActing:
 
     edge_probs: EdgeProbs
     always: EdgeMask
+    learned: EdgeMask
+    p_values: EdgeProbs
+    nats: EdgeProbs
     std_errors: EdgeProbs
     low: EdgeProbs
     high: EdgeProbs
@@ -36,6 +48,11 @@ class LikelihoodActing:
     def inflation(self) -> Float[Tensor, " edge"]:
         """1: the errors come from the likelihood only."""
         return self.edge_probs.new_ones(1)
+
+    @property
+    def acting(self) -> EdgeCodes:
+        """Whether edges act always or at times, as places in ``ACTS``."""
+        return acting_words(self.low, self.high, self.p_values, self.learned)
 
     @property
     def bagged(self) -> EdgeProbs:
@@ -57,8 +74,9 @@ def acting_by_likelihood(
     """
     data, graph = NodeRegressions.of(model, train), model.graph
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()
-    nodes, enough = list[NodeGates](), list[bool]()
+    nodes, enough, beside = list[NodeGates](), list[bool](), list[ExplainedGates]()
     dependence = Dependence.of_rows(len(train), block, train.series)
+    residuals = torch.full_like(data.targets, torch.nan)  # of nodes whose noise is added to the output
     for some in data.chunks():
         regressions, may_gate = [data.node(node) for node in some], []
         for node, one in zip(some, regressions, strict=True):
@@ -66,22 +84,49 @@ def acting_by_likelihood(
             enough.append(len(one.targets) >= ROWS_PER_COLUMN * columns)
             may_gate.append(learned[node, data.sources(node)] & enough[-1])
         among = [dependence.among(data.weights[:, node] > 0) for node in some]
-        nodes.extend(judge_gates(regressions, may_gate, among, intervals=intervals))
+        gates = judge_gates(regressions, may_gate, among, intervals=intervals)
+        nodes.extend(gates)
+        beside.extend(_alone(one, mask) for one, mask in zip(gates, may_gate, strict=True))
+        for node, one, found in zip(some, regressions, gates, strict=True):
+            if one.observation.support == "real":
+                residuals[data.weights[:, node] > 0, node] = one.targets - one.mean_output(found.fit)
+    asked = {
+        node: one.p_values < TEST_LEVEL
+        for node, one in enumerate(beside)
+        if bool((one.p_values < TEST_LEVEL).any()) and not residuals[:, node].isnan().all()
+    }
+    sizes = noise_sizes(residuals, list(asked), None if train.series is None else train.series.cpu()).unbind(1)
+    wide = [
+        replace(data.node(node), spread=size[data.weights[:, node] > 0])
+        for node, size in zip(asked, sizes, strict=True)
+    ]
+    among = [dependence.among(data.weights[:, node] > 0) for node in asked]
+    explained = explained_gates(wide, list(asked.values()), among, intervals=intervals)
+    for (node, mask), other in zip(asked.items(), explained, strict=True):
+        p_values = torch.maximum(beside[node].p_values, other.p_values)
+        both = ExplainedGates(other.edge_probs, other.low, other.high, p_values, other.nats)
+        beside[node] = ExplainedGates(*(torch.where(mask, *ends) for ends in zip(both, beside[node], strict=True)))
     fitted = torch.tensor(enough)
     rest = present.cpu().double()
-    probs, low, high = (
-        torch.where(learned & fitted[:, None], data.matrix(values, rest), beside)
-        for values, beside in (
-            ([one.fit.edge_probs for one in nodes], rest),
-            ([one.low for one in nodes], torch.where(learned, 0.0, rest)),
-            ([one.high for one in nodes], torch.where(learned, 1.0, rest)),
+    judged, unknown = learned & fitted[:, None], torch.full_like(rest, torch.nan)
+    probs, low, high, p_values, nats = (
+        torch.where(judged, data.matrix([one[place] for one in beside], rest), other)
+        for place, other in enumerate(
+            (rest, torch.where(learned, 0.0, rest), torch.where(learned, 1.0, rest), unknown, unknown)
         )
     )
     few = int((learned.any(1) & ~fitted).sum())
-    parameters = fitted_by_likelihood(model, data, [one.fit for one in nodes], probs, fitted)
+    fits = [
+        replace(one.fit, edges=one.fit.edges * (one.fit.edge_probs / other.edge_probs)[:, None])
+        for one, other in zip(nodes, beside, strict=True)
+    ]
+    parameters = fitted_by_likelihood(model, data, fits, probs, fitted)
     return LikelihoodActing(
         probs.to(present),
-        (learned & fitted[:, None] & (probs == 1)).to(present.device),
+        (judged & (probs == 1)).to(present.device),
+        learned.to(present.device),
+        p_values.to(present),
+        nats.to(present),
         (torch.maximum(high - probs, probs - low) / QUANTILE).clamp_max(NOTHING_KNOWN).to(present),
         low.to(present),
         high.to(present),
@@ -89,3 +134,10 @@ def acting_by_likelihood(
         parameters,
         [FEW_ROWS.format(rows=len(train), nodes=few)] if few else [],
     )
+
+
+def _alone(gates: NodeGates, mask: Bool[Tensor, " source"]) -> ExplainedGates:
+    """Return the results of the likelihood without growing noise."""
+    p_values = torch.special.ndtr(-gates.ratios.clamp_min(0).sqrt()).masked_fill(~mask, torch.nan)
+    nats = torch.full_like(p_values, torch.nan)
+    return ExplainedGates(gates.fit.edge_probs, gates.low, gates.high, p_values, nats)

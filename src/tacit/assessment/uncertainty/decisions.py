@@ -1,10 +1,12 @@
 """The choice of the edges to list, with a limit on false discoveries.
 
-There are three questions:
+There are three questions about the edges to list:
 
 - Does the edge exist? ``exists`` is used by :func:`listed_edges` and :func:`false_discoveries`.
 - Is the edge present in a given observation? Its probability is used by :func:`expected_wrong_edges`.
 - Is the probability significantly above a level? Its standard error is used by :func:`significant_edges`.
+
+One more is whether an edge that exists acts always or at times: :func:`acting_words`.
 
 In all functions ``learned`` is false for fixed edges: they are known, so they are neither chosen nor counted.
 ``identifiable`` is false for edges that are not identifiable from the data: they are never chosen. In a ``symmetric``
@@ -25,11 +27,13 @@ from tacit.assessment.uncertainty.checks import (
     require_share,
 )
 from tacit.errors import InputError, require, require_positive
-from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 
 # Probabilities are stored in single precision: 1 - 0.95 is not exactly 0.05, but should count as such.
 ROUNDING = 1e-7
 FDR = 0.1  # expected share of false edges among the listed ones
+ACTS = ("", "always", "at times", "undecided")
+ALWAYS_ABOVE = 0.9  # an edge always acts if its interval lies above this
 LISTED_FROM = 0.5  # edges with a lower probability are never listed
 
 Exists = Float[Tensor, "row column"]
@@ -90,6 +94,32 @@ def false_discoveries(exists: Exists, listed: Shown) -> float:
     _require_exists(exists)
     require_mask("listed", listed, exists)
     return float((1 - exists.detach().double())[listed].sum())
+
+
+def acting_words(
+    low: EdgeProbs, high: EdgeProbs, p_values: EdgeProbs, learned: EdgeMask, fdr: float = FDR
+) -> EdgeCodes:
+    r"""Return for each learned edge whether it acts always or at times, as a place in ``ACTS``; 0 for other edges.
+
+    *at times*: the test against an edge that always acts is significant at a false discovery rate over all edges of the
+    table (Benjamini and Hochberg 1995), and the interval does not contain 1. *always*: the interval lies above
+    ``ALWAYS_ABOVE``. *undecided*: neither, the usual answer of few rows. Edges whose p-value is NaN were not tested.
+
+    >>> low, high = torch.tensor([[0.95, 0.4], [0.3, 0.2]]), torch.tensor([[1.0, 0.6], [1.0, 0.9]])
+    >>> codes = acting_words(low, high, torch.tensor([[0.8, 1e-5], [0.4, 0.2]]), torch.ones(2, 2, dtype=torch.bool))
+    >>> [[ACTS[code] for code in row] for row in codes.tolist()]
+    [['always', 'at times'], ['undecided', 'undecided']]
+    """
+    from scipy.stats import false_discovery_control
+
+    tested = learned & ~p_values.isnan()
+    times = torch.zeros_like(learned)
+    if tested.any():
+        adjusted = false_discovery_control(p_values[tested].double().cpu().numpy(), method="bh")
+        times[tested] = torch.as_tensor(adjusted <= fdr, device=times.device)
+    codes = torch.where(low > ALWAYS_ABOVE, ACTS.index("always"), ACTS.index("undecided"))
+    codes = torch.where(times & (high < 1), ACTS.index("at times"), codes)
+    return torch.where(learned, codes, 0).to(torch.uint8)
 
 
 def significant_edges(

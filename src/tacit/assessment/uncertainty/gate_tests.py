@@ -51,11 +51,16 @@ LEAST_GROWTH, MOST_GROWTH = 1.2, 3.0  # of the distance from the maximum, betwee
 
 @dataclass(frozen=True, eq=False)
 class NodeGates:
-    """The fit of one node; ``low`` and ``high`` of the probabilities of its edges."""
+    """The fit of one node; ``low`` and ``high`` of the probabilities of its edges.
+
+    ``ratios``  twice the log likelihood that is lost if an edge always acts, by the ratio of robust to model variance;
+                beside other gates if there are intervals
+    """
 
     fit: GatedFit
     low: Float[Tensor, " source"]
     high: Float[Tensor, " source"]
+    ratios: Float[Tensor, " source"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +96,12 @@ def judge_gates(
     chosen = _choose(data, may_gate, MOST_GATES, dependence)
     if not intervals:
         return [
-            NodeGates(one.fit, torch.where(mask, 0.0, one.fit.edge_probs), torch.where(mask, 1.0, one.fit.edge_probs))
+            NodeGates(
+                one.fit,
+                torch.where(mask, 0.0, one.fit.edge_probs),
+                torch.where(mask, 1.0, one.fit.edge_probs),
+                one.fit.edge_probs.new_tensor([one.gains.get(source, 0.0) for source in range(len(mask))]),
+            )
             for one, mask in zip(chosen, may_gate, strict=True)
         ]
     masks = []
@@ -104,11 +114,11 @@ def judge_gates(
     found = []
     for node, one in enumerate(chosen):
         low, high = one.fit.edge_probs.clone(), one.fit.edge_probs.clone()
+        ratios = torch.zeros_like(low)
         for source in one.alone:
-            low[source], high[source] = ends[node, source]
-        found.append(
-            NodeGates(one.fit, torch.minimum(low, one.fit.edge_probs), torch.maximum(high, one.fit.edge_probs))
-        )
+            low[source], high[source], ratios[source] = ends[node, source]
+        low, high = torch.minimum(low, one.fit.edge_probs), torch.maximum(high, one.fit.edge_probs)
+        found.append(NodeGates(one.fit, low, high, ratios))
     return found
 
 
@@ -121,7 +131,9 @@ def _choose(
     base = fit_gated(data, [one.start() for one in data])
     gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
     starts = [base[node].with_gate(source, prob) for prob in STARTS for node, source in gates]
-    singles = fit_gated([data[node] for node, _ in gates] * len(STARTS), starts)
+    if any(one.spread is not None for one in data):  # growing noise may already explain what a gate would
+        starts += [one.with_constant_noise() for one in starts]
+    singles = fit_gated([data[node] for node, _ in gates] * (len(starts) // max(1, len(gates))), starts)
     alone = [dict[int, GatedFit]() for _ in data]
     for place, (node, source) in enumerate(gates):
         alone[node][source] = max(singles[place :: len(gates)], key=lambda one: one.log_likelihood)
@@ -141,8 +153,16 @@ def _choose(
             fits[node] = of_node[needed[0]]
         if len(needed) > 1:
             several[node] = needed
-    masks = [_mask(may_gate[node], needed) for node, needed in several.items()]
-    together = fit_gates([data[node] for node in several], masks, [fits[node] for node in several])
+    starts = []
+    for node, needed in several.items():  # each gate as it is alone
+        one = fits[node]
+        for source in needed[1:]:
+            one = one.with_gate(source, min(STARTS[0], float(alone[node][source].edge_probs[source])))
+        starts.append(one)
+    if any(one.spread is not None for one in starts):
+        starts += [one.with_constant_noise() for one in starts]
+    fitted = fit_gated([data[node] for node in several] * (len(starts) // max(1, len(several))), starts)
+    together = [max(fitted[place :: len(several)], key=lambda one: one.log_likelihood) for place in range(len(several))]
     for node, fit in _without_needless(data, dict(zip(several, together, strict=True)), scales).items():
         fits[node] = fit
     return [_Chosen(*one) for one in zip(fits, alone, gains, strict=True)]
@@ -192,8 +212,11 @@ def _intervals(
     widest: list[GatedFit],
     alone: list[dict[int, GatedFit]],
     dependence: Sequence[Dependence] | None,
-) -> dict[tuple[int, int], tuple[float, float]]:
-    """Return the ends of the interval of each edge of each node, with its own gate and those of ``widest`` free."""
+) -> dict[tuple[int, int], tuple[float, float, float]]:
+    """Return the ends of the interval of each edge of each node, and the likelihood ratio of its gate.
+
+    Its own gate and those of ``widest`` are free.
+    """
     edges = [(node, source) for node, of_node in enumerate(alone) for source in of_node]
     others, starts = [], []
     for node, source in edges:
@@ -245,11 +268,11 @@ def _intervals(
             except StopIteration as end:
                 ends[key] = end.value
         asked = going
-    found = dict[tuple[int, int], tuple[float, float]]()
+    found = dict[tuple[int, int], tuple[float, float, float]]()
     for edge in edges:
         low = ends[edge, False]
         high = _prob(ends[edge, True]) if (edge, True) in ends else 1.0
-        found[edge] = 0.0 if low <= LOWEST_LOGIT else _prob(low), high
+        found[edge] = 0.0 if low <= LOWEST_LOGIT else _prob(low), high, 2 * (top[edge] - always[edge]) / scales[edge]
     return found
 
 

@@ -26,6 +26,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tacit.local import GatedRegression
+from tacit.observation import GaussianNoise
+
 ROUNDS = 8
 LOWEST_VARIANCE = 0.05  # relative to the mean squared residual: bounds the weight of a pair
 SMALLEST_RIDGE = 1e-9  # relative to each diagonal entry: columns may be equal
@@ -55,6 +58,12 @@ class NodeData:
     def design(self) -> Float[Tensor, "pair column"]:
         """The design matrix: own columns, then the lags of each source."""
         return torch.cat([self.own, *self.sent], 1)
+
+    def regression(self, rows: Bool[Tensor, " pair"], spread: Float[Tensor, "pair size"]) -> GatedRegression:
+        """Return the regression of some rows by the likelihood of Gaussian noise, whose scale depends on ``spread``."""
+        target, own, sent = self.target.cpu()[rows], self.own.cpu()[rows], self.sent.cpu()[:, rows]
+        noise, one = GaussianNoise(1).to(target), torch.ones_like(target)
+        return GatedRegression(own, sent, torch.zeros_like(target), target, one, noise, spread=spread[rows])
 
 
 @dataclass(frozen=True, eq=False)
