@@ -131,7 +131,10 @@ def test_intervals_and_tests_are_about_the_reported_probability():
     assert between.any()
     np.testing.assert_allclose(middle[between], model.edge_probs_[between], atol=1e-6)
     assert np.abs(model.edge_probs_bagged_ - model.edge_probs_)[between].max() > 1e-3  # another number
-    assert len(model.significant_edges(above=0.3)) == (model.edge_probs_ > 0.5).sum()
+    significant = model.significant_edges(above=0.3)
+    low = model.edge_intervals(0.05).set_index(["source", "target"])["low"]  # undecided edges have wide intervals
+    assert len(significant) >= 1
+    assert (low[list(zip(significant.source, significant.target, strict=True))] > 0.3).all()
 
 
 def test_series_that_are_too_short_to_predict_are_named():

@@ -50,12 +50,18 @@ def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:
 
 
 def fit_closed_form(
-    model: LatentGraphModel, split: Split, seed: int, *, block: int = 1, assessed: bool = True
+    model: LatentGraphModel,
+    split: Split,
+    seed: int,
+    *,
+    block: int = 1,
+    assessed: bool = True,
+    switching: bool = False,
 ) -> FitResult | None:
     """Return the fit of a copy of the model; None if regressions do not give one.
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is
-    ``assessed``: the assessment then reports them.
+    ``assessed``: the assessment then reports them. ``switching`` means that situations or regimes are fitted next.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
@@ -67,7 +73,7 @@ def fit_closed_form(
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
-    found = estimate_acting(model, split.train, replicas=0, block=block, intervals=False)
+    found = estimate_acting(model, split.train, replicas=0, block=block, intervals=False, switching=switching)
     adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None

@@ -79,6 +79,7 @@ def estimate_std_errors(
     thorough: bool = False,
     change: bool = False,
     trained: bool = True,
+    switching: bool = False,
 ) -> EdgeErrors:
     """Return how often edges act, with standard errors; with ``change`` the model gets the better estimate.
 
@@ -86,10 +87,13 @@ def estimate_std_errors(
     errors. Otherwise, or if the model would forecast worse with this estimate, replicas are trained on resampled data.
     ``kept`` selects the edges of each resample, ``starts`` is the number of further fits from other random starts, and
     ``thorough`` raises the size limit of the sandwich estimate. No replicas are trained unless ``trained``.
+    ``switching`` means that situations or regimes are fitted next.
     """
     found = None
     if moments:
-        found = _from_moments(model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=change)
+        found = _from_moments(
+            model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=change, switching=switching
+        )
     if replicas and trained and (found is None or found.rejected):
         resampled = _from_bootstrap(
             bootstrap(
@@ -119,10 +123,20 @@ def estimate_std_errors(
 
 
 def _from_moments(
-    model: LatentGraphModel, split: Split, *, replicas: int, block: int, seed: int, kept: Kept | None, change: bool
+    model: LatentGraphModel,
+    split: Split,
+    *,
+    replicas: int,
+    block: int,
+    seed: int,
+    kept: Kept | None,
+    change: bool,
+    switching: bool,
 ) -> EdgeErrors:
     """Return how often edges act; with ``change`` the model gets this estimate, unless it then forecasts worse."""
-    found = estimate_acting(model, split.train, replicas=replicas, block=block, seed=seed, kept=kept)
+    found = estimate_acting(
+        model, split.train, replicas=replicas, block=block, seed=seed, kept=kept, switching=switching
+    )
     adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     uncertainty = {
         "replicas": float(replicas if has_moment_estimate(model) else 0),

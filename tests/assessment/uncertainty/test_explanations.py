@@ -5,7 +5,7 @@ import torch
 
 from tacit.assessment.uncertainty.decisions import ACTS, acting_words
 from tacit.assessment.uncertainty.explanations import HALF_LIVES, explained_gates, noise_sizes
-from tacit.local import Dependence, GatedRegression
+from tacit.local import GatedRegression
 from tacit.observation import GaussianNoise
 
 DOUBLE = torch.float64
@@ -33,7 +33,7 @@ def regression(rng, kind, rows=1000, sources=1):
 
 def explained(data, mask=None):
     mask = torch.ones(len(data.sent), dtype=torch.bool) if mask is None else mask
-    return explained_gates([data], [mask], [Dependence(1)])[0]
+    return explained_gates([data], [mask])[0]
 
 
 def test_a_gate_is_found_beside_growing_noise(rng):
@@ -68,7 +68,7 @@ def test_only_edges_that_are_asked_about_are_judged(rng):
     assert found.high[0] < 1
     assert (found.edge_probs[1], found.low[1], found.high[1], found.p_values[1]) == (1, 1, 1, 1)
     assert found.nats[1].isnan()
-    assert explained_gates([], [], []) == []
+    assert explained_gates([], []) == []
 
 
 def test_units_do_not_matter(rng):

@@ -149,12 +149,14 @@ def acting(
     seed: int = 0,
     kept: Kept | None = None,
     intervals: bool = True,
+    switching: bool = False,
 ) -> Acting:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     ``replicas`` is the number of resamples, drawn as in :func:`~tacit.assessment.uncertainty.bootstrap`. ``kept``
     returns the edges that may exist given the rows of a resample: others are excluded from its regressions. Without
-    ``intervals`` the likelihood gives probabilities only, which takes half its time.
+    ``intervals`` the likelihood gives probabilities only, which takes half its time. If edges may be ``switching``, with
+    situations or regimes that are fitted next, growing noise does not compete with gates, and the moments decide.
     """
     require(
         has_moment_estimate(model),
@@ -180,13 +182,16 @@ def acting(
     p_values[known] = torch.special.ndtr(-ratios.statistics[known])
     judged[learned] = p_values < TEST_LEVEL
     judged &= ~assumed
-    of_rows = Dependence.of_rows(len(train), block, train.series)
-    gates = _gates(data, judged, nodes, of_rows, intervals=intervals)
+    explained = torch.zeros_like(judged) if switching else judged
+    gates = _gates(data, explained, nodes, train, intervals=intervals)
     tests = torch.full_like(gates.p_values, torch.nan)
     tests[learned] = p_values
-    tests = torch.where(judged, torch.maximum(tests, gates.p_values), tests).masked_fill(assumed | wide, torch.nan)
+    tests = torch.where(explained, torch.maximum(tests, gates.p_values), tests)
+    tests = tests.masked_fill(assumed | wide, torch.nan)
     answer = torch.where(wide, present, torch.where(learned, 1.0, present))
-    answer = torch.where(judged, gates.edge_probs.to(answer), answer)
+    by_moments = torch.ones_like(answer)
+    by_moments[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
+    answer = torch.where(judged, torch.where(explained, gates.edge_probs.to(answer), by_moments), answer)
     always = learned & (answer == 1)
     parameters = fitted_parameters(
         model,
@@ -266,20 +271,17 @@ def _one_node(
     return _Node(errors, ratios, found.own[0], means, leftover, sizes, found.residuals[0], lacking=False)
 
 
-def _gates(
-    data: MomentData, judged: EdgeMask, nodes: list[_Node], dependence: Dependence, *, intervals: bool
-) -> ExplainedGates:
+def _gates(data: MomentData, judged: EdgeMask, nodes: list[_Node], train: Pairs, *, intervals: bool) -> ExplainedGates:
     """Return what the likelihood says about some edges, as matrices; NaN for the others."""
     residuals = torch.stack([one.residuals for one in nodes], 1)
     residuals = torch.where(data.weights > 0, residuals, torch.nan).cpu()
     places = judged.any(1).nonzero()[:, 0].tolist()
     masks = [judged[node, data.sources(node)].cpu() for node in places]
-    sizes = noise_sizes(residuals, places, dependence.series).unbind(1)
+    sizes = noise_sizes(residuals, places, None if train.series is None else train.series.cpu()).unbind(1)
     known = [~residuals[:, node].isnan() for node in places]
     regressions = [data.node(node).regression(*one) for node, *one in zip(places, known, sizes, strict=True)]
     found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
-    explained = explained_gates(regressions, masks, [dependence.among(one) for one in known], intervals=intervals)
-    for node, mask, one in zip(places, masks, explained, strict=True):
+    for node, mask, one in zip(places, masks, explained_gates(regressions, masks, intervals=intervals), strict=True):
         sources = data.sources(node).cpu()[mask]
         for matrix, values in zip(found, one, strict=True):
             matrix[node, sources] = values[mask]

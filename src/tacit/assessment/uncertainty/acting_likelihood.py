@@ -66,11 +66,12 @@ class LikelihoodActing:
 
 
 def acting_by_likelihood(
-    model: LatentGraphModel, train: Pairs, *, block: int = 1, intervals: bool = True
+    model: LatentGraphModel, train: Pairs, *, block: int = 1, intervals: bool = True, switching: bool = False
 ) -> LikelihoodActing:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
-    Without ``intervals`` no errors are computed, which takes a third of the time.
+    Without ``intervals`` no errors are computed, which takes a third of the time. If edges may be ``switching``, with
+    situations or regimes that are fitted next, growing noise does not compete with gates.
     """
     data, graph = NodeRegressions.of(model, train), model.graph
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()
@@ -93,15 +94,14 @@ def acting_by_likelihood(
     asked = {
         node: one.p_values < TEST_LEVEL
         for node, one in enumerate(beside)
-        if bool((one.p_values < TEST_LEVEL).any()) and not residuals[:, node].isnan().all()
+        if not switching and bool((one.p_values < TEST_LEVEL).any()) and not residuals[:, node].isnan().all()
     }
     sizes = noise_sizes(residuals, list(asked), None if train.series is None else train.series.cpu()).unbind(1)
     wide = [
         replace(data.node(node), spread=size[data.weights[:, node] > 0])
         for node, size in zip(asked, sizes, strict=True)
     ]
-    among = [dependence.among(data.weights[:, node] > 0) for node in asked]
-    explained = explained_gates(wide, list(asked.values()), among, intervals=intervals)
+    explained = explained_gates(wide, list(asked.values()), intervals=intervals)
     for (node, mask), other in zip(asked.items(), explained, strict=True):
         p_values = torch.maximum(beside[node].p_values, other.p_values)
         both = ExplainedGates(other.edge_probs, other.low, other.high, p_values, other.nats)

@@ -22,11 +22,21 @@ def estimate_acting(
     seed: int = 0,
     kept: Kept | None = None,
     intervals: bool = True,
+    switching: bool = False,
 ) -> Acting | LikelihoodActing:
     """Return how often the learned edges act; see :func:`acting` and :func:`acting_by_likelihood`.
 
-    Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood estimate has no errors.
+    Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood gives no errors.
     """
     if has_moment_estimate(model):
-        return acting(model, train, replicas=replicas, block=block, seed=seed, kept=kept)
-    return acting_by_likelihood(model, train, block=block, intervals=intervals)
+        return acting(
+            model,
+            train,
+            replicas=replicas,
+            block=block,
+            seed=seed,
+            kept=kept,
+            intervals=intervals,
+            switching=switching,
+        )
+    return acting_by_likelihood(model, train, block=block, intervals=intervals, switching=switching)

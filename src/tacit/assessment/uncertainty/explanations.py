@@ -30,7 +30,7 @@ from torch import Tensor
 from tacit.assessment.evidence import smoothed
 from tacit.assessment.uncertainty.gate_tests import judge_gates
 from tacit.data import SeriesOfPair
-from tacit.local import LEVEL, Dependence, GatedFit, GatedRegression, fit_gated
+from tacit.local import LEVEL, GatedFit, GatedRegression, fit_gated
 from tacit.observation import GaussianNoise, ObservationModel, StudentTNoise
 
 DEGREES = 3  # of the chi-square of the likelihood ratio
@@ -82,17 +82,12 @@ def noise_sizes(
 
 
 def explained_gates(
-    data: Sequence[GatedRegression],
-    may_gate: Sequence[Bool[Tensor, " _"]],
-    dependence: Sequence[Dependence],
-    *,
-    intervals: bool = True,
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], *, intervals: bool = True
 ) -> list[ExplainedGates]:
     """Return for each node how often the edges of ``may_gate`` act, beside curves and growing noise.
 
-    ``dependence`` is that of the rows of each node. The noise must be added to the output. ``spread`` of the data has
-    the sizes of residuals near each row. Without ``intervals`` probabilities only are computed, which takes half the
-    time.
+    The noise must be added to the output. ``spread`` of the data has the sizes of residuals near each row. Without
+    ``intervals`` probabilities only are computed, which takes half the time.
     """
     from scipy import stats
 
@@ -107,7 +102,7 @@ def explained_gates(
         if tails.log_likelihood - light.log_likelihood > HEAVIER:
             wide[place] = heavy[0][place]
     every_gate = [torch.ones(len(one.sent), dtype=torch.bool) for one in wide]
-    judged = judge_gates(wide, every_gate, dependence, intervals=intervals)
+    judged = judge_gates(wide, every_gate, intervals=intervals)
     edges = [(node, source) for node, one in enumerate(wide) for source in range(len(one.sent) if intervals else 0)]
     constant, starts, none = list[GatedRegression](), list[GatedFit](), list[GatedFit]()
     for node, source in edges:  # a gate without noise that grows with its source, and the noise without the gate

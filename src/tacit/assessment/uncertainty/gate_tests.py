@@ -37,6 +37,7 @@ from tacit.local import (
 )
 
 STARTS = (0.8, 0.4)  # initial values of a probability
+TOGETHER = 0.6  # the same for all gates of a node
 MOST_GATES = 8  # random gates of a node: time grows with 2 to their power
 MOST_FREE = 4  # free gates beside that of the edge whose interval is computed
 MAY_GATE = 0.2  # likelihood ratio from which a gate may be random
@@ -148,8 +149,10 @@ def _choose(
         )
         gain = {source: _ratio(fit, base[node]) / scales[-1][source] for source, fit in of_node.items()}
         gains.append(dict(sorted(gain.items(), key=lambda item: -item[1])))
-        needed = [source for source, value in gains[-1].items() if value > QUANTILE**2][:most]
-        if needed:
+        # curves and growing noise explain what one of several gates leaves over, so these are judged together
+        least = QUANTILE**2 if data[node].spread is None else -math.inf
+        needed = [source for source, value in gains[-1].items() if value > least][:most]
+        if needed and gains[-1][needed[0]] > QUANTILE**2:
             fits[node] = of_node[needed[0]]
         if len(needed) > 1:
             several[node] = needed
@@ -161,6 +164,11 @@ def _choose(
         starts.append(one)
     if any(one.spread is not None for one in starts):
         starts += [one.with_constant_noise() for one in starts]
+        for node, needed in several.items():  # curves and growing noise may explain what several gates do together
+            one = base[node].with_constant_noise()
+            for source in needed:
+                one = one.with_gate(source, TOGETHER)
+            starts.append(one)
     fitted = fit_gated([data[node] for node in several] * (len(starts) // max(1, len(several))), starts)
     together = [max(fitted[place :: len(several)], key=lambda one: one.log_likelihood) for place in range(len(several))]
     for node, fit in _without_needless(data, dict(zip(several, together, strict=True)), scales).items():
