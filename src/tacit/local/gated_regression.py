@@ -33,6 +33,7 @@ from torch.nn.functional import logsigmoid
 
 from tacit.local.gated_fit import GatedFit
 from tacit.observation import ObservationModel
+from tacit.shapes import TargetParams, Targets
 
 PRIOR_DEVIATION = 5.0
 NOISE_DEVIATION = 10.0  # prior standard deviation of the observation model's parameters, around their initial values
@@ -94,17 +95,31 @@ class GatedRegression:
 
     def joint(self, fit: GatedFit, outputs: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
         """Return the joint log probability of each target and each state."""
-        observation, gates = fit.observation, states(int(fit.gated.sum()))
-        targets, sizes = self.targets, outputs.new_zeros(len(outputs))
-        if fit.spread is not None and self.spread is not None:
-            sizes = self.spread @ fit.spread
-            targets, outputs = targets * (-sizes).exp(), outputs * (-sizes).exp()[:, None]
-        described = observation.describe(outputs[..., None, None], outputs.new_zeros(len(outputs), 1, 1))
-        log_probs = observation.log_prob(described, targets[:, None, None])[..., 0, 0] - sizes[:, None]
+        gates = states(int(fit.gated.sum()))
+        described, targets, sizes = self._described(fit, outputs)
+        log_probs = fit.observation.log_prob(described, targets)[..., 0, 0] - sizes[:, None]
         logits = fit.logits[fit.gated].expand(len(outputs), -1)
         if fit.slopes is not None and self.features is not None:
             logits = logits + torch.einsum("ngk,gk->ng", self.features[:, fit.gated], fit.slopes[fit.gated])
         return log_probs + logits @ gates.mT + logsigmoid(-logits).sum(1, keepdim=True)
+
+    @torch.no_grad()
+    def ranks(self, fit: GatedFit, outputs: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
+        """Return the distribution function of each target in each state, in the middle of its step if it has one."""
+        described, targets, _ = self._described(fit, outputs)
+        below, up_to = fit.observation.cdf(described, targets)
+        return (below + up_to)[..., 0, 0] / 2
+
+    def _described(
+        self, fit: GatedFit, outputs: Float[Tensor, "row state"]
+    ) -> tuple[TargetParams, Targets, Float[Tensor, " row"]]:
+        """Return the parameters of the targets, the targets in units of the noise's scale, and its logarithm."""
+        targets, sizes = self.targets, outputs.new_zeros(len(outputs))
+        if fit.spread is not None and self.spread is not None:
+            sizes = self.spread @ fit.spread
+            targets, outputs = targets * (-sizes).exp(), outputs * (-sizes).exp()[:, None]
+        described = fit.observation.describe(outputs[..., None, None], outputs.new_zeros(len(outputs), 1, 1))
+        return described, targets[:, None, None], sizes
 
     @torch.no_grad()
     def row_log_likelihoods(self, fit: GatedFit) -> Float[Tensor, " row"]:

@@ -93,6 +93,14 @@ class StudentTNoise(ObservationModel):
         standard = (targets[:, None] - parameters) / sigma
         return constant - sigma.log() - (degrees + 1) / 2 * torch.log1p(standard.square() / degrees)
 
+    def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
+        r"""Return $F_\nu((y - f) / \sigma)$ twice, because a single value has probability 0."""
+        from scipy import stats
+
+        standard = ((targets[:, None] - parameters) / self.sigma).detach().cpu()
+        below = torch.as_tensor(stats.t.cdf(standard, self.degrees.detach().cpu().expand_as(standard))).to(parameters)
+        return below, below
+
     def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
         r"""Return the derivatives by the output, ``raw_degrees`` and ``log_sigma``.
 

@@ -40,6 +40,7 @@ class ListedGraph:
     """The edges of a fit; ``listed`` and ``required`` contain a pair without direction once.
 
     ``acting``      whether each edge acts always or at times, as places in ``ACTS``
+    ``together``    a number that edges with a common gate share; NaN for other edges
     ``values``      the probability that each edge exists; without evidence, that it acts in a given observation
     ``undirected``  the pairs whose direction is open, in one entry, with the probability of either direction
     ``groups``      numbers of groups of copies in each row, 0 for other edges; the first edge of a group is listed
@@ -60,6 +61,7 @@ class ListedGraph:
     high: Tensor | None = None
     acting: Tensor | None = None
     gate_nats: Tensor | None = None
+    together: Tensor | None = None
     lag: Tensor | None = None
     newest_lag: int = 1
     undirected: Tensor | None = None
@@ -98,6 +100,7 @@ class ListedGraph:
             None if edges.high is None else edges.high.float(),
             edges.acting,
             edges.gate_nats,
+            edges.together,
             edges.lag,
             1 if edges.lags is None else max(1, edges.lags.first),
             undirected,
@@ -267,6 +270,29 @@ def _acting(found: ListedGraph) -> list[str]:
             edges = "one of the undecided edges" if count == 1 else f"{count:,} of the undecided edges"
             edges = "this edge" if int(undecided.sum()) == 1 else edges
             sentences.append(f"The target of {edges} varies more where its source is large: {GROWS}.")
+    return [*sentences, *_together(found)]
+
+
+def _together(found: ListedGraph) -> list[str]:
+    """Return which listed edges act together, and how often."""
+    if found.together is None:
+        return []
+    sentences = []
+    for number in found.together[found.listed & ~found.together.isnan()].unique().tolist():
+        places = (found.listed & (found.together == number)).nonzero().tolist()
+        sources = dict[int, list[int]]()  # of each target
+        for row, column in places:
+            sources.setdefault(row, []).append(int(found.sources[row, column]))
+        targets = dict[tuple[int, ...], list[str]]()  # of each set of sources
+        for row, several in sources.items():
+            targets.setdefault(tuple(several), []).append(found.nodes[int(found.targets[row, 0])])
+        said = [
+            f"{', '.join(found.nodes[node] for node in several)} -> {', '.join(names)}"
+            for several, names in targets.items()
+        ]
+        if len(places) > 1:
+            share = float(found.probs[tuple(places[0])])
+            sentences.append(f"{' and '.join(said)} act together, in {share:.0%} of the rows.")
     return sentences
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 # columns on how often an edge acts: empty if it is not kept
-ACTING = ("std_error", "low", "high", "bagged", "gate_nats")
+ACTING = ("std_error", "low", "high", "bagged", "gate_nats", "together")
 
 WITHIN = ("within_step", "direction", "exists_either")
 

@@ -19,7 +19,7 @@ KIND, NOISE = "filter", "gaussian"
 CHOICE = "predictor = filter: effects within a step are those of a linear filter, fitted by regressions"
 NOT_ESTIMATED = "How often {edges} not estimated: {their} direction within the step is open ({names})."
 NAMED = 3
-ACTING = ("std_error", "low", "high", "bagged", "gate_nats")
+ACTING = ("std_error", "low", "high", "bagged", "gate_nats", "together")
 
 
 def settle_simultaneous(config: FitConfig) -> tuple[FitConfig, list[str]]:

@@ -152,7 +152,7 @@ def _from_moments(
     said = f"{STANDARD_ERRORS} {source}{sizes}."
     return EdgeErrors(
         _columns(found.std_errors, found.intervals(LEVEL), found.bagged)
-        | {"acting": found.acting.cpu(), "gate_nats": found.nats},
+        | {"acting": found.acting.cpu(), "gate_nats": found.nats, "together": found.together},
         uncertainty,
         [said, *_few_series(split, drawn), *_sentences(found.warnings)],
         rejected=change and not adopted,

@@ -40,6 +40,7 @@ EDGE_COLUMNS = (
     "group",
     "acting",
     "gate_nats",
+    "together",
 )
 VARIES = ("", "no", "yes")  # "" for an edge that was not tested
 WORDS = {
@@ -52,9 +53,17 @@ GROUP, CHANGED = "group", "changed"  # texts that differ between runs
 EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name not in (*WORDS, GROUP, CHANGED))
 OVER_TABLE = (
     "exists", "probability", "std_error", "low", "high", "effect", "lag", "exists_either", "varies", CHANGED,
-    GROUP, "acting", "gate_nats",
+    GROUP, "acting", "gate_nats", "together",
 )  # fmt: skip
-ACTING = ("probability", "std_error", "low", "high", "bagged", "gate_nats")  # empty for an edge that is not kept
+ACTING = (
+    "probability",
+    "std_error",
+    "low",
+    "high",
+    "bagged",
+    "gate_nats",
+    "together",
+)  # empty for an edge that is not kept
 
 
 def _codes(words: tuple[str, ...], values: Any) -> torch.Tensor:
@@ -104,10 +113,11 @@ class EdgeFindings(BaseModel):
     shape of the table. ``probability`` is set if it differs from that of the graph: it is NaN for an edge whose
     frequency is not identifiable, for which the graph has 1. Unknown numbers are NaN. ``identifiable`` is an index in
     ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``, ``acting`` in ``ACTS``. ``gate_nats`` is the
-    log likelihood of an edge that acts at times less that of noise that grows with the source. ``group`` numbers the
-    groups of copied sources of each target from 1 on; for these edges ``exists_either`` is that of any edge of the
-    group. ``changed`` is an index in ``moments``, the times at which edges change, "" for none. ``lags`` has the effect
-    at each lag and ``by`` how often edges act in each situation. JSON has nested lists.
+    log likelihood of an edge that acts at times less that of noise that grows with the source. ``together`` is a
+    number from 1 on that edges with a common gate share. ``group`` numbers the groups of copied sources of each target
+    from 1 on; for these edges ``exists_either`` is that of any edge of the group. ``changed`` is an index in
+    ``moments``, the times at which edges change, "" for none. ``lags`` has the effect at each lag and ``by`` how often
+    edges act in each situation. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -133,6 +143,7 @@ class EdgeFindings(BaseModel):
     group: EdgePlaces | None = None
     acting: EdgeActing | None = None
     gate_nats: EdgeNumbers | None = None
+    together: EdgeNumbers | None = None
     by: EdgesBy | None = None
     lags: LagTable | None = None
 

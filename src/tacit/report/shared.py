@@ -12,7 +12,15 @@ from tacit.assessment.evidence import DIRECTIONS
 from tacit.assessment.identification import FLAGS
 from tacit.records import EDGE_COLUMNS
 
-NOT_IN_PAGE = ("bagged", "exists_either", "varies", "changed", "acting", "gate_nats")  # columns of edges.csv
+NOT_IN_PAGE = (
+    "bagged",
+    "exists_either",
+    "varies",
+    "changed",
+    "acting",
+    "gate_nats",
+    "together",
+)  # columns of edges.csv
 BLUE, VERMILION = "#0072b2", "#d55e00"
 PROBABILITY_COLOURS = "viridis"  # readable for colour-blind people and in grey, like the next
 ERROR_COLOURS = "magma"

@@ -9,7 +9,8 @@ not significantly different from 0.
 Noise that grows with the source has the same two moments as a gate. Where the score test rejects, the likelihood of the
 node therefore decides between them, and gives probability and interval
 (:mod:`tacit.assessment.uncertainty.explanations`). An edge acts at times only if both tests say so: the first is robust
-to the shape of the noise, the second to its size. The p-value of the edge is the larger one.
+to the shape of the noise, the second to its size. The p-value of the edge is the larger one. Edges that act together
+get the probability and the interval of their common gate (:mod:`tacit.assessment.uncertainty.common_gates`).
 
 Intervals of the other edges come from two sources. The sandwich of the regressions gives the error of each edge; it is
 stable, but treats the set of edges as known. Resamples of the data, with a new selection of edges on each (``kept``),
@@ -30,8 +31,14 @@ from torch import Tensor
 from tacit.assessment.uncertainty.bootstrap import SELDOM_KEPT
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
 from tacit.assessment.uncertainty.checks import ReplicaProbs
+from tacit.assessment.uncertainty.common_gates import common_gates, with_common_gates
 from tacit.assessment.uncertainty.decisions import acting_words
-from tacit.assessment.uncertainty.explanations import ExplainedGates, explained_gates, noise_sizes
+from tacit.assessment.uncertainty.explanations import (
+    ExplainedGates,
+    explained_gates,
+    explained_regressions,
+    noise_sizes,
+)
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.assessment.uncertainty.moment_data import MomentData, fitted_parameters, has_moment_estimate
 from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors
@@ -70,6 +77,7 @@ class Acting:
     r"""How often edges act: ``edge_probs``, 1 for edges in ``always``.
 
     ``gates``       results of the likelihood, as matrices; NaN for edges that the moments alone decide
+    ``together``    number of the common gate of edges that act together; NaN for other edges
     ``p_values``    of the test that an edge always acts; NaN for edges that were not tested
     ``ratios``      ratios of the learned edges, in the order of ``learned.nonzero()``, with their errors
     ``inflation``   factor of these errors, from the spread over resamples
@@ -82,6 +90,7 @@ class Acting:
     always: EdgeMask
     learned: EdgeMask
     gates: ExplainedGates
+    together: EdgeProbs
     p_values: EdgeProbs
     ratios: RatioErrors
     inflation: Float[Tensor, " edge"]
@@ -99,7 +108,7 @@ class Acting:
         found = self.edge_probs[self.learned].square() * (self.ratios.std_errors() * self.inflation).to(errors)
         errors[self.learned] = found.clamp_max(NOTHING_KNOWN)
         judged = torch.maximum(self.gates.high - self.edge_probs, self.edge_probs - self.gates.low) / QUANTILE
-        errors = torch.where(self.gates.nats.isnan(), errors, judged.clamp_max(NOTHING_KNOWN))
+        errors = torch.where(self.gates.low.isnan(), errors, judged.clamp_max(NOTHING_KNOWN))
         errors[self.wide] = NOTHING_KNOWN
         return errors
 
@@ -131,7 +140,7 @@ class Acting:
         low[self.learned], high[self.learned] = (1 / (1 + ratio).to(low) for ratio in (highest, lowest))
         low, high = torch.minimum(low, self.edge_probs), torch.maximum(high, self.edge_probs)
         share = float(stats.norm.isf((1 - level) / 2)) / QUANTILE
-        moments = self.gates.nats.isnan()
+        moments = self.gates.low.isnan()
         low, high = (
             torch.where(moments, end, (self.edge_probs + share * (other - self.edge_probs)).clamp(0, 1))
             for end, other in ((low, self.gates.low), (high, self.gates.high))
@@ -183,11 +192,14 @@ def acting(
     judged[learned] = p_values < TEST_LEVEL
     judged &= ~assumed
     explained = torch.zeros_like(judged) if switching else judged
-    gates = _gates(data, explained, nodes, train, intervals=intervals)
+    may_join = torch.zeros_like(judged) if switching else learned & ~assumed
+    gates, together = _gates(data, explained, may_join, nodes, train, dependence, intervals=intervals)
     tests = torch.full_like(gates.p_values, torch.nan)
     tests[learned] = p_values
     tests = torch.where(explained, torch.maximum(tests, gates.p_values), tests)
     tests = tests.masked_fill(assumed | wide, torch.nan)
+    tests = torch.where(together.isnan(), tests, gates.p_values)
+    judged, explained = judged | ~together.isnan(), explained | ~together.isnan()
     answer = torch.where(wide, present, torch.where(learned, 1.0, present))
     by_moments = torch.ones_like(answer)
     by_moments[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
@@ -206,6 +218,7 @@ def acting(
         always & ~wide,
         learned.clone(),
         ExplainedGates(*(values.to(answer) for values in gates)),
+        together.to(answer),
         tests.to(answer),
         ratios,
         inflation,
@@ -271,8 +284,17 @@ def _one_node(
     return _Node(errors, ratios, found.own[0], means, leftover, sizes, found.residuals[0], lacking=False)
 
 
-def _gates(data: MomentData, judged: EdgeMask, nodes: list[_Node], train: Pairs, *, intervals: bool) -> ExplainedGates:
-    """Return what the likelihood says about some edges, as matrices; NaN for the others."""
+def _gates(
+    data: MomentData,
+    judged: EdgeMask,
+    may_gate: EdgeMask,
+    nodes: list[_Node],
+    train: Pairs,
+    dependence: Dependence,
+    *,
+    intervals: bool,
+) -> tuple[ExplainedGates, EdgeProbs]:
+    """Return what the likelihood says about some edges, as matrices, NaN for the others, and which act together."""
     residuals = torch.stack([one.residuals for one in nodes], 1)
     residuals = torch.where(data.weights > 0, residuals, torch.nan).cpu()
     places = judged.any(1).nonzero()[:, 0].tolist()
@@ -281,11 +303,30 @@ def _gates(data: MomentData, judged: EdgeMask, nodes: list[_Node], train: Pairs,
     known = [~residuals[:, node].isnan() for node in places]
     regressions = [data.node(node).regression(*one) for node, *one in zip(places, known, sizes, strict=True)]
     found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
-    for node, mask, one in zip(places, masks, explained_gates(regressions, masks, intervals=intervals), strict=True):
+    gated = list[int]()
+    for place, (node, mask, one) in enumerate(
+        zip(places, masks, explained_gates(regressions, masks, intervals=intervals), strict=True)
+    ):
         sources = data.sources(node).cpu()[mask]
         for matrix, values in zip(found, one, strict=True):
             matrix[node, sources] = values[mask]
-    return ExplainedGates(*(matrix.to(judged.device) for matrix in found))
+        if bool((one.edge_probs < 1).any()):
+            gated.append(place)
+    masks = [may_gate[places[place], data.sources(places[place])].cpu() for place in gated]
+    common = common_gates(
+        [one for one, _ in explained_regressions([regressions[place] for place in gated], masks)],
+        [torch.ones(int(mask.sum()), dtype=torch.bool) for mask in masks],
+        [known[place] for place in gated],
+        dependence,
+        intervals=intervals,
+    )
+    gates, together = with_common_gates(
+        ExplainedGates(*found),
+        common,
+        [places[place] for place in gated],
+        [data.sources(places[place]).cpu()[mask] for place, mask in zip(gated, masks, strict=True)],
+    )
+    return ExplainedGates(*(matrix.to(judged.device) for matrix in gates)), together.to(judged.device)
 
 
 def _sigmas(edge_probs: EdgeProbs, nodes: list[_Node]) -> Float[Tensor, " node"]:

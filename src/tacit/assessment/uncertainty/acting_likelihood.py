@@ -3,7 +3,8 @@ r"""How often each edge acts, by the exact likelihood, for observation models wi
 The p-value of an edge is that of the likelihood ratio of its gate, which is half a chi-square with one degree of
 freedom if the edge always acts. If the noise of a node is added to its output, its significant gates are compared with
 noise that grows (:mod:`tacit.assessment.uncertainty.explanations`), which gives probability, interval and the larger
-p-value.
+p-value. Edges that act together get the probability and the interval of their common gate
+(:mod:`tacit.assessment.uncertainty.common_gates`).
 """
 
 from dataclasses import dataclass, replace
@@ -13,8 +14,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
+from tacit.assessment.uncertainty.common_gates import common_gates, with_common_gates
 from tacit.assessment.uncertainty.decisions import acting_words
-from tacit.assessment.uncertainty.explanations import ExplainedGates, explained_gates, noise_sizes
+from tacit.assessment.uncertainty.explanations import (
+    ExplainedGates,
+    explained_gates,
+    explained_regressions,
+    noise_sizes,
+)
 from tacit.assessment.uncertainty.gate_tests import NodeGates, judge_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.data import Pairs
@@ -37,6 +44,7 @@ class LikelihoodActing:
     learned: EdgeMask
     p_values: EdgeProbs
     nats: EdgeProbs
+    together: EdgeProbs
     std_errors: EdgeProbs
     low: EdgeProbs
     high: EdgeProbs
@@ -115,10 +123,26 @@ def acting_by_likelihood(
             (rest, torch.where(learned, 0.0, rest), torch.where(learned, 1.0, rest), unknown, unknown)
         )
     )
+    # edges that act together; where noise may grow, the regression has only the sources that are judged
+    gated = [node for node in range(len(nodes)) if bool((probs < 1)[node, judged[node]].any())]
+    sources = [data.sources(node) for node in gated]
+    masks = [judged[node, of_node] for node, of_node in zip(gated, sources, strict=True)]
+    regressions = [data.node(node) for node in gated]
+    growing = [place for place, node in enumerate(gated) if node in asked]
+    changed = [replace(regressions[place], spread=wide[list(asked).index(gated[place])].spread) for place in growing]
+    for place, (one, _) in zip(growing, explained_regressions(changed, [masks[p] for p in growing]), strict=True):
+        sources[place], regressions[place] = sources[place][masks[place]], one
+        masks[place] = torch.ones_like(sources[place], dtype=torch.bool)
+    known = [data.weights[:, node] > 0 for node in gated]
+    alone, dependence = probs, Dependence(block, train.series)
+    common = common_gates(regressions, masks, known, dependence, intervals=intervals)
+    shared, together = with_common_gates(ExplainedGates(probs, low, high, p_values, nats), common, gated, sources)
+    probs, low, high, p_values, nats = shared
     few = int((learned.any(1) & ~fitted).sum())
+    shares = [(alone / probs).nan_to_num(1.0)[node, data.sources(node)] for node in range(len(nodes))]
     fits = [
-        replace(one.fit, edges=one.fit.edges * (one.fit.edge_probs / other.edge_probs)[:, None])
-        for one, other in zip(nodes, beside, strict=True)
+        replace(one.fit, edges=one.fit.edges * (one.fit.edge_probs / other.edge_probs * share)[:, None])
+        for one, other, share in zip(nodes, beside, shares, strict=True)
     ]
     parameters = fitted_by_likelihood(model, data, fits, probs, fitted)
     return LikelihoodActing(
@@ -127,6 +151,7 @@ def acting_by_likelihood(
         learned.to(present.device),
         p_values.to(present),
         nats.to(present),
+        together.to(present),
         (torch.maximum(high - probs, probs - low) / QUANTILE).clamp_max(NOTHING_KNOWN).to(present),
         low.to(present),
         high.to(present),

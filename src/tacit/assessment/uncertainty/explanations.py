@@ -81,6 +81,25 @@ def noise_sizes(
     return torch.stack(found, 2)
 
 
+def explained_regressions(
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]]
+) -> list[tuple[GatedRegression, Bool[Tensor, "judged term"]]]:
+    """Return for each node the regression in which the edges of ``may_gate`` have curves and noise that grows.
+
+    With it come the columns of the noise that belong to each of these edges, which are its only sources.
+    """
+    if not data:
+        return []
+    base = fit_gated(*_of_kind(data, StudentTNoise(1)))
+    parts = [_with_explanations(*one) for one in zip(data, base, may_gate, strict=True)]
+    normal, heavy = [one for one, _ in parts], _of_kind([one for one, _ in parts], StudentTNoise(1))
+    fits = zip(fit_gated(normal, [one.start() for one in normal]), fit_gated(*heavy), strict=True)
+    for place, (one, other) in enumerate(fits):
+        if other.log_likelihood - one.log_likelihood > HEAVIER:
+            parts[place] = heavy[0][place], parts[place][1]
+    return parts
+
+
 def explained_gates(
     data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], *, intervals: bool = True
 ) -> list[ExplainedGates]:
@@ -93,14 +112,8 @@ def explained_gates(
 
     if not data:
         return []
-    base = fit_gated(*_of_kind(data, StudentTNoise(1)))
-    parts = [_with_explanations(*one) for one in zip(data, base, may_gate, strict=True)]
+    parts = explained_regressions(data, may_gate)
     wide, owners = [one for one, _ in parts], [own for _, own in parts]
-    heavy = _of_kind(wide, StudentTNoise(1))
-    normal = fit_gated(wide, [one.start() for one in wide])
-    for place, (light, tails) in enumerate(zip(normal, fit_gated(*heavy), strict=True)):
-        if tails.log_likelihood - light.log_likelihood > HEAVIER:
-            wide[place] = heavy[0][place]
     every_gate = [torch.ones(len(one.sent), dtype=torch.bool) for one in wide]
     judged = judge_gates(wide, every_gate, intervals=intervals)
     edges = [(node, source) for node, one in enumerate(wide) for source in range(len(one.sent) if intervals else 0)]
