@@ -6,7 +6,8 @@
 Prints one JSON object per data set and a last one with the shares over all true edges, and appends that to
 ``benchmarks/results/acting.json``. *held* is the share of intervals with the truth, *reach_1* of those with 1;
 *middle_at_times* is the share of gates of .3 to .7 that are said to act at times, and *always_at_times* that of edges
-that always act.
+that always act. *groups* counts sets of edges that are said to act together, *false_groups* those whose edges do not
+have the same gate, and *together* the edges of the others.
 """
 
 import argparse
@@ -61,6 +62,8 @@ def one(system: System, seed: int, folder: Path) -> Figures:
     around, theta, true = found.intervals(), torch.from_numpy(system.theta), torch.from_numpy(system.truth)
     held = (around.low <= theta + 1e-6) & (theta <= around.high + 1e-6)
     words = {word: found.acting == code for code, word in enumerate(ACTS) if word}
+    groups = [found.together == number for number in found.together[~found.together.isnan()].unique()]
+    false = [bool((theta[group] == 1).any()) or len(theta[group].unique()) > 1 for group in groups]
     gates, middle = true & (theta < 1), true & (theta >= MIDDLE[0]) & (theta <= MIDDLE[1])
     return {
         "seed": seed,
@@ -75,6 +78,9 @@ def one(system: System, seed: int, folder: Path) -> Figures:
         "middle_at_times": int(words["at times"][middle].sum()),
         "always_acting": int((true & ~gates).sum()),
         "always_at_times": int((words["at times"] & true & ~gates).sum()),
+        "groups": len(groups),
+        "false_groups": sum(false),
+        "together": sum(int(group.sum()) for group, wrong in zip(groups, false, strict=True) if not wrong),
         "seconds": seconds,
     }
 
@@ -105,6 +111,7 @@ def main() -> None:
     total |= {"edges": count["edges"], **{key: count[key] / count["edges"] for key in shares}}
     for key, of in (("middle_at_times", "middle"), ("always_at_times", "always_acting")):
         total[key] = count[key] / count[of] if count[of] else None
+    total |= {key: count[key] for key in ("groups", "false_groups", "together")}
     total["noise"] = dict(Counter(row["noise"] for row in rows))
     total["seconds"] = count["seconds"] / len(rows)
     print(json.dumps(total))

@@ -65,6 +65,41 @@ def gates(
     return System("gates", (series[BURN_IN:],), theta > 0, theta)
 
 
+def common_gate(
+    seed: int, rows: int = 1_500, nodes: int = NODES, weight: float = 1.0, noise: float = 0.5, often: float = 0.6
+) -> System:
+    """Half of the nodes only send; of the others, half read two of them through one gate that all these edges share."""
+    rng = np.random.default_rng(seed)
+    theta, half = np.zeros((nodes, nodes)), nodes // 2
+    for node in range(half, nodes):
+        theta[node, rng.choice(half, 2, replace=False)] = often if node < half + nodes // 4 else 1.0
+    own = rng.uniform(0.2, 0.7, nodes) * np.where(np.arange(nodes) < half, 1.0, 0.5)
+    deviation = np.where(np.arange(nodes) < half, np.sqrt(1 - own**2), noise)
+    signs = rng.choice([-1.0, 1.0], theta.shape)
+    series = deviation * rng.normal(size=(BURN_IN + rows, nodes))
+    for now in range(1, len(series)):
+        acting = weight * signs * (theta > 0) * np.where(theta < 1, rng.random() < often, 1.0)
+        series[now] += own * series[now - 1] + acting @ series[now - 1]
+    return System("common_gate", (series[BURN_IN:],), theta > 0, theta)
+
+
+def gates_with_shared_noise(
+    seed: int, rows: int = 1_500, nodes: int = NODES, weight: float = 1.5, noise: float = 0.5, shared: float = 0.8
+) -> System:
+    """Independent gates of sources that are positive; the noise of all receiving nodes has one part in common."""
+    rng = np.random.default_rng(seed)
+    theta, half = np.zeros((nodes, nodes)), nodes // 2
+    for node in range(half, nodes):
+        theta[node, rng.integers(half)] = rng.uniform(0.3, 0.7)
+    series = rng.normal(size=(BURN_IN + rows, nodes))
+    together = rng.normal(size=(BURN_IN + rows, 1))
+    series[:, half:] = noise * (shared**0.5 * together + (1 - shared) ** 0.5 * series[:, half:])
+    series[:, :half] = np.abs(series[:, :half])
+    for now in range(1, len(series)):
+        series[now] += weight * ((rng.random(theta.shape) < theta) @ series[now - 1])
+    return System("gates_with_shared_noise", (series[BURN_IN:],), theta > 0, theta)
+
+
 def _robust(seed: int, kind: str) -> System:
     return robust(kind, seed, EDGES)
 
@@ -75,6 +110,8 @@ KINDS: dict[str, Callable[..., System]] = {
     "gpvar": systems.gpvar,
     "many_gates": systems.gates,
     "gates": gates,
+    "common_gate": common_gate,
+    "gates_with_shared_noise": gates_with_shared_noise,
     "growing_noise": growing_noise,
     "saturating": saturating,
     "spikes": partial(_robust, kind="outliers"),

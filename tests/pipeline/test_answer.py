@@ -67,6 +67,18 @@ def test_an_undecided_edge_whose_noise_may_grow_has_its_reason():
     assert len(answer_sentences(listed(), {})) == len(answer_sentences(found, {})) - 1
 
 
+def test_edges_with_a_common_gate_are_said_with_their_targets():
+    together = torch.full((3, 3), torch.nan)
+    together[1, 0] = together[2, 1] = 1.0  # a -> b and b -> c
+    edges = EdgeFindings(exists=EXISTS.tolist(), low=LOW, high=HIGH, acting=ACTING, together=together)
+    found = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    assert answer_sentences(found, {})[3] == "a -> b and b -> c act together, in 61% of the rows."
+    together[2] = torch.nan  # only one edge of the gate is listed
+    edges = EdgeFindings(exists=EXISTS.tolist(), low=LOW, high=HIGH, acting=ACTING, together=together)
+    alone = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    assert answer_sentences(alone, {}) == answer_sentences(listed(), {})
+
+
 def test_the_caveat_appears_if_a_listed_edge_acts_at_times():
     assert caveats(listed()) == [HIDDEN]
     assert caveats(listed(torch.where(EXISTS > 0.98, EXISTS, 0.02 * EXISTS))) == []  # b -> a always acts

@@ -278,7 +278,7 @@ def _together(found: ListedGraph) -> list[str]:
     if found.together is None:
         return []
     sentences = []
-    for number in found.together[found.listed & ~found.together.isnan()].unique().tolist():
+    for number in sorted(set(found.together[found.listed & ~found.together.isnan()].tolist())):
         places = (found.listed & (found.together == number)).nonzero().tolist()
         sources = dict[int, list[int]]()  # of each target
         for row, column in places:

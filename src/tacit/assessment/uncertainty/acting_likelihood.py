@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
-from tacit.assessment.uncertainty.common_gates import common_gates, with_common_gates
+from tacit.assessment.uncertainty.common_gates import common_gates, fit_together, with_common_gates
 from tacit.assessment.uncertainty.decisions import acting_words
 from tacit.assessment.uncertainty.explanations import (
     ExplainedGates,
@@ -134,16 +134,19 @@ def acting_by_likelihood(
         sources[place], regressions[place] = sources[place][masks[place]], one
         masks[place] = torch.ones_like(sources[place], dtype=torch.bool)
     known = [data.weights[:, node] > 0 for node in gated]
-    alone, dependence = probs, Dependence(block, train.series)
+    dependence = Dependence(block, train.series)
     common = common_gates(regressions, masks, known, dependence, intervals=intervals)
     shared, together = with_common_gates(ExplainedGates(probs, low, high, p_values, nats), common, gated, sources)
     probs, low, high, p_values, nats = shared
     few = int((learned.any(1) & ~fitted).sum())
-    shares = [(alone / probs).nan_to_num(1.0)[node, data.sources(node)] for node in range(len(nodes))]
     fits = [
-        replace(one.fit, edges=one.fit.edges * (one.fit.edge_probs / other.edge_probs * share)[:, None])
-        for one, other, share in zip(nodes, beside, shares, strict=True)
+        replace(one.fit, edges=one.fit.edges * (one.fit.edge_probs / other.edge_probs)[:, None])
+        for one, other in zip(nodes, beside, strict=True)
     ]
+    for number, gate in enumerate(common, 1):
+        for node in {gated[place] for place, _ in gate.edges}:
+            same = (together[node, data.sources(node)] == number).nonzero()[:, 0].tolist()
+            fits[node] = fit_together(data.node(node), same, probs[node, data.sources(node)])
     parameters = fitted_by_likelihood(model, data, fits, probs, fitted)
     return LikelihoodActing(
         probs.to(present),

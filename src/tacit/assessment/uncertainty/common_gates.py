@@ -32,6 +32,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from tacit.assessment.uncertainty.dependence import Dependence
 from tacit.assessment.uncertainty.explanations import ExplainedGates
@@ -70,6 +71,7 @@ class _Unit(NamedTuple):
     gate: int
 
 
+@torch.no_grad()
 def common_gates(
     data: Sequence[GatedRegression],
     may_gate: Sequence[Bool[Tensor, " _"]],
@@ -110,9 +112,10 @@ def with_common_gates(
         rows = torch.tensor([nodes[place] for place, _ in one.edges])
         columns = torch.stack([sources[place].cpu()[source] for place, source in one.edges])
         p_values = gates.p_values[rows, columns]
-        smallest = p_values[~p_values.isnan()].min()
-        for values, value in zip(changed, (one.prob, one.low, one.high, smallest), strict=False):
-            values[rows, columns] = value
+        changed.edge_probs[rows, columns] = one.prob
+        changed.low[rows, columns] = one.low
+        changed.high[rows, columns] = one.high
+        changed.p_values[rows, columns] = p_values[~p_values.isnan()].min()
         together[rows, columns] = number
     return changed, together
 
@@ -121,8 +124,22 @@ def merged(data: GatedRegression, sources: list[int]) -> GatedRegression:
     """Return the regression in which some sources are one source, the first, with all their lags."""
     rest = [source for source in range(len(data.sent)) if source not in sources]
     both = torch.cat([data.sent[source] for source in sources], 1)[None]
-    padded = torch.nn.functional.pad(data.sent[rest], (0, both.shape[2] - data.sent.shape[2]))
-    return replace(data, sent=torch.cat([both, padded]))
+    return replace(data, sent=torch.cat([both, pad(data.sent[rest], (0, both.shape[2] - data.sent.shape[2]))]))
+
+
+def fit_together(data: GatedRegression, sources: list[int], probs: Float[Tensor, " source"]) -> GatedFit:
+    """Return the fit in which some sources have a common gate; others have a gate if their probability is below 1."""
+    rest = [source for source in range(len(data.sent)) if source not in sources]
+    changed, every = merged(data, sources), [sources[0], *rest]
+    [base] = fit_gated([changed], [changed.start()])
+    for number, source in enumerate(every):
+        base = base.with_gate(number, float(probs[source])) if probs[source] < 1 else base
+    [fit] = fit_gated([changed], [base])
+    lags, order = data.sent.shape[2], [*sources, *rest]
+    edges = torch.cat([fit.edges[0].view(len(sources), lags), fit.edges[1:, :lags]])
+    owner = torch.tensor([0] * len(sources) + list(range(1, len(every))))
+    back = torch.tensor(order).argsort()
+    return replace(fit, edges=edges[back], logits=fit.logits[owner][back], gated=fit.gated[owner][back])
 
 
 def _units(
@@ -133,7 +150,10 @@ def _units(
     members = [[source] for source in range(len(may_gate))]
     free = may_gate.nonzero()[:, 0].tolist()
     if bool(fit.gated.any()) and 1 < len(free) <= MOST_SOURCES:
-        best = max((_search(data, free, fit.gated, start) for start in (free, [_least(fit)])), key=lambda one: one[1])
+        best = max(
+            (_search(data, free, fit.gated, start) for start in (free, [int(fit.edge_probs.argmin())])),
+            key=lambda one: one[1],
+        )
         if len(best[0]) > 1:
             together = merged(data, best[0])
             others = [source for source in range(len(may_gate)) if source not in best[0]]
@@ -144,22 +164,17 @@ def _units(
     outputs, gates = data.outputs(fit), states(int(fit.gated.sum()))
     joint, ranks, found = data.joint(fit, outputs), data.ranks(fit, outputs), list[_Unit]()
     for number, gate in enumerate(fit.gated.nonzero()[:, 0].tolist()):
-        logs, scores = joint.new_zeros(len(rows), 2), joint.new_zeros(len(rows), 2)
+        logs, scores = joint.new_zeros(len(rows), 2), joint.new_full((len(rows), 2), torch.nan)
         for state in (0, 1):
             these = gates[:, number] == state
             prior = (fit.logits[gate] if state else -fit.logits[gate]).sigmoid().log()
             logs[rows, state] = joint[:, these].logsumexp(1) - prior
-            others = torch.cat([fit.logits[fit.gated][:number], fit.logits[fit.gated][number + 1 :]])
-            beside = torch.cat([gates[these, :number], gates[these, number + 1 :]], 1)
-            share = torch.where(beside == 1, others.sigmoid(), (-others).sigmoid()).prod(1)
+            beside = torch.arange(gates.shape[1]) != number
+            rest = fit.logits[fit.gated][beside]
+            share = torch.where(gates[these][:, beside] == 1, rest.sigmoid(), (-rest).sigmoid()).prod(1)
             scores[rows, state] = torch.special.ndtri((ranks[:, these] @ share).clamp(LEAST, 1 - LEAST))
         found.append(_Unit(place, members[gate], logs, scores, data, gate))
     return found
-
-
-def _least(fit: GatedFit) -> int:
-    """Return the gated edge that acts most rarely."""
-    return int(fit.edge_probs.argmin())
 
 
 def _search(
@@ -170,20 +185,22 @@ def _search(
     Sources that are not in the set have gates of their own where ``gated`` is true.
     """
     known = dict[tuple[int, ...], float]()
+    [base] = fit_gated([data], [data.start()])  # the effects if all edges always act
 
     def values(sets: list[tuple[int, ...]]) -> None:
         sets = [one for one in sets if one and one not in known]
         regressions, starts = [], []
         for chosen in sets:
-            changed = merged(data, list(chosen))
             rest = [source for source in range(len(gated)) if source not in chosen]
-            # sources that the gate moves start at the effects of the fit in which all edges always act
-            one = fit_gated([changed], [changed.start()])[0]
+            changed, lags = merged(data, list(chosen)), base.edges.shape[1]
+            edges = torch.cat(
+                [base.edges[list(chosen)].view(1, -1), pad(base.edges[rest], (0, lags * len(chosen) - lags))]
+            )
+            none = replace(changed.start(), own=base.own, edges=edges, observation=base.observation, spread=base.spread)
             for number, source in enumerate(rest):
-                one = one.with_gate(1 + number, STARTS[0]) if gated[source] else one
-            for prob in STARTS:
-                regressions.append(changed)
-                starts.append(one.with_gate(0, prob))
+                none = none.with_gate(1 + number, STARTS[0]) if gated[source] else none
+            regressions += [changed] * len(STARTS)
+            starts += [none.with_gate(0, prob) for prob in STARTS]
         for number, fit in enumerate(fit_gated(regressions, starts)):
             chosen = sets[number // len(STARTS)]
             known[chosen] = max(known.get(chosen, -math.inf), fit.log_likelihood)
@@ -208,7 +225,6 @@ def _belong_together(one: _Unit, other: _Unit, level: float) -> bool:
     return bool(stats.chi2.sf(2 * (full - alone), 1) < level and table[0, 1] + table[1, 0] < APART)
 
 
-@torch.no_grad()
 def joint_states(
     one: States,
     other: States,
@@ -217,7 +233,12 @@ def joint_states(
     *,
     independent: bool = False,
 ) -> tuple[float, Float[Tensor, "2 2"]]:
-    """Return the largest log likelihood of two gates, and the joint distribution of their states."""
+    """Return the largest log likelihood of two gates, and the joint distribution of their states.
+
+    Rows in which a target is missing, whose score is NaN, are left out.
+    """
+    both = ~(one_scores[:, 0].isnan() | other_scores[:, 0].isnan())
+    one, other, one_scores, other_scores = (values[both] for values in (one, other, one_scores, other_scores))
     logs = one[:, :, None] + other[:, None]  # (row, state, state)
     largest = logs.amax((1, 2), keepdim=True)
     likely = (logs - largest).exp()[None]
