@@ -154,11 +154,11 @@ def _units(
             (_search(data, free, fit.gated, start) for start in (free, [int(fit.edge_probs.argmin())])),
             key=lambda one: one[1],
         )
-        if len(best[0]) > 1:
+        price = len(free) * math.log(2) - math.log(FALSE_ALARMS)
+        if len(best[0]) > 1 and best[1] > fit.log_likelihood + price:
             together = merged(data, best[0])
             others = [source for source in range(len(may_gate)) if source not in best[0]]
             [common] = choose_gates([together], [torch.cat([torch.ones(1, dtype=torch.bool), may_gate[others]])])
-            price = len(free) * math.log(2) - math.log(FALSE_ALARMS)
             if bool(common.gated[0]) and common.log_likelihood > fit.log_likelihood + price:
                 data, fit, members = together, common, [best[0], *([source] for source in others)]
     outputs, gates = data.outputs(fit), states(int(fit.gated.sum()))
