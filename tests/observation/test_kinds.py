@@ -289,3 +289,14 @@ def test_errors(unchecked):
     }.items():
         with pytest.raises(InputError, match=message):
             call()
+
+
+def test_the_distribution_function_of_student_t_is_that_of_scipy():
+    from scipy import stats
+
+    noise, targets = StudentTNoise(2).double(), torch.linspace(-3, 3, 10, dtype=torch.float64).view(5, 2, 1)
+    outputs = torch.full((5, 1, 2, 1), 0.3, dtype=torch.float64)
+    below, up_to = noise.cdf(outputs, targets)
+    expected = stats.t.cdf((targets - 0.3) / float(noise.sigma[0, 0].detach()), float(noise.degrees[0, 0].detach()))
+    assert torch.equal(below, up_to)
+    assert torch.allclose(below[:, 0].detach(), torch.from_numpy(expected))

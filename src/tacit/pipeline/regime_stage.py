@@ -126,7 +126,7 @@ def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor | None]:
     """Return errors and intervals of the marginal probabilities, which replace those of the constant graph.
 
     After training they are not known: those of the constant graph belong to other probabilities. Edges that are not in
-    a regime keep theirs.
+    a regime keep theirs, and so do edges that act together: their states are those of one gate.
     """
     if fit.edges.std_error is None:
         return {}
@@ -134,6 +134,8 @@ def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor | None]:
     known = fit.model.graph.learned.cpu() & ~found.marginals.std_error.isnan().cpu()
     if not known.any():
         return dict.fromkeys(names)
+    if fit.edges.together is not None:
+        known &= fit.edges.together.isnan()
     new = {name: values.cpu().double() for name, values in zip(names, found.marginals[1:], strict=True)}
     old = {name: getattr(fit.edges, name) for name in names}
     return {name: torch.where(known, values, old[name].double()) for name, values in new.items()}

@@ -34,10 +34,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from tacit.assessment.uncertainty.dependence import Dependence
 from tacit.assessment.uncertainty.explanations import ExplainedGates
-from tacit.assessment.uncertainty.gate_tests import QUANTILE, choose_gates, judge_gates
-from tacit.local import MOST_LOGIT, GatedFit, GatedRegression, fit_gated, states
+from tacit.assessment.uncertainty.gate_tests import choose_gates, judge_gates
+from tacit.local import MOST_LOGIT, QUANTILE, Dependence, GatedFit, GatedRegression, fit_gated, states
 from tacit.shapes import EdgeProbs
 
 FALSE_ALARMS = 0.01  # per node within nodes, and per table between nodes
@@ -271,7 +270,7 @@ def _how_often(group: list[_Unit], dependence: Dependence, *, intervals: bool) -
         [judged] = judge_gates([unit.data], [mask])
         low, high = (min(max(float(end[unit.gate]), LEAST), 1 - LEAST) for end in (judged.low, judged.high))
         alone.append((float(judged.fit.edge_probs[unit.gate]), low, high))
-        known = 2 * QUANTILE * _logit_error(unit.logs, alone[-1][0], Dependence())
+        known = 2 * QUANTILE * _logit_error(unit.logs, alone[-1][0], Dependence(1))
         width = max(width, (_logit(high) - _logit(low)) / known)
     if len(group) == 1:
         return alone[0]
