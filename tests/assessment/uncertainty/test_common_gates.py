@@ -17,9 +17,8 @@ from tacit.assessment.uncertainty.common_gates import (
     merged,
     with_common_gates,
 )
-from tacit.assessment.uncertainty.dependence import Dependence
 from tacit.assessment.uncertainty.explanations import ExplainedGates
-from tacit.local import GatedRegression, states
+from tacit.local import Dependence, GatedRegression, states
 from tacit.observation import GaussianNoise, PoissonCounts, StudentTNoise
 
 DOUBLE = torch.float64
@@ -46,7 +45,7 @@ def gate(rng, prob, rows=ROWS):
 def found(*data, intervals=True):
     masks = [torch.ones(len(one.sent), dtype=torch.bool) for one in data]
     rows = [torch.ones(len(one.targets), dtype=torch.bool) for one in data]
-    return common_gates(list(data), masks, rows, Dependence(), intervals=intervals)
+    return common_gates(list(data), masks, rows, Dependence(1), intervals=intervals)
 
 
 @pytest.mark.parametrize("kind", [GaussianNoise, StudentTNoise, PoissonCounts])
