@@ -100,7 +100,7 @@ def _steps(
     size = step.norm(dim=1)
     limited = ((failed > 0) | ~(size <= radius)).nonzero()[:, 0]
     if len(limited):
-        values, vectors = torch.linalg.eigh(scaled[limited])
+        values, vectors = _eigen(scaled[limited])
         along = torch.einsum("rij,ri->rj", vectors, slope[limited])
         # without a radius so far, that of a step with absolute values of the curvature
         first = (along / values.abs().clamp_min(1 / MOST_RADIUS)).norm(dim=1).clamp_max(MOST_RADIUS)
@@ -111,6 +111,16 @@ def _steps(
         size[limited] = inner.norm(dim=1)
     predicted = (slope * step).sum(1) - torch.einsum("ri,rij,rj->r", step, scaled, step) / 2
     return torch.where(free, step * scale, 0.0), predicted, size, radius
+
+
+def _eigen(matrices: Float[Tensor, "row number number"]) -> tuple[Tensor, Tensor]:
+    """Return eigenvalues and eigenvectors; matrices for which the routine fails get slightly different diagonals."""
+    try:
+        values, vectors = torch.linalg.eigh(matrices)
+    except torch.linalg.LinAlgError:
+        apart = torch.linspace(0, LEAST_CURVATURE, matrices.shape[1], dtype=matrices.dtype).diag()
+        values, vectors = torch.linalg.eigh(matrices.nan_to_num(0.0, posinf=0.0, neginf=0.0) + apart)
+    return values, vectors
 
 
 def _damping(
