@@ -5,9 +5,7 @@ SAMPLED = "travel times are shorter than the sampling interval: several gauges a
 DRIVER = "an unseen series reaches several nodes within the step; edges at lag 0 explain it"
 SHARED = "arithmetic takes 0.3 ms of a step, calls around it 0.1 ms; what was tried is in TRIED.md"
 ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for complete fits
-    "shift common": (
-        "likely: levels of parents and children shift in the same row, which an edge between other nodes explains a little"
-    ),
+    "shift common": ("likely: levels shift in the same row, which an edge between other nodes explains a little"),
     "hidden now": ("effects within a step are likely, so small effects are doubted; none of the listed edges is false"),
     "hidden lagged": ("an unseen series that reaches three nodes only looks like edges between them"),
     "measurement noise": (
