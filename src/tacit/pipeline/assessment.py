@@ -135,7 +135,7 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         starts=config.assessment.starts or 0,
         thorough=config.assessment.thorough,
         change=True,
-        switching=bool(config.graph.depends_on or config.graph.regimes),
+        switching=bool(config.graph.regimes),
     )
     answer.edges = answer.edges.updated(**found.columns)
     answer.uncertainty = found.uncertainty

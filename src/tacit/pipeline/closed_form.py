@@ -61,7 +61,7 @@ def fit_closed_form(
     """Return the fit of a copy of the model; None if regressions do not give one.
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is
-    ``assessed``: the assessment then reports them. ``switching`` means that situations or regimes are fitted next.
+    ``assessed``: the assessment then reports them. ``switching`` means that regimes are fitted next.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph

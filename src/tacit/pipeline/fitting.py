@@ -204,7 +204,7 @@ def _train(
         listener.stage("fit: regressions of mean and variance" if moments else "fit: likelihood of each node")
         model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
         block = block_length(config.assessment, plan.dataset.preparation, len(split.train))
-        switching = bool(config.graph.depends_on or config.graph.regimes)
+        switching = bool(config.graph.regimes)
         settled = fit_closed_form(
             model, split, plan.seed, block=block, assessed=config.assessment.enabled, switching=switching
         )

@@ -95,7 +95,7 @@ def add_std_errors(
         kept=_chosen_again(fitted, dataset, own),
         thorough=config.assessment.thorough,
         trained=not fitted.model.observation.joint,
-        switching=bool(config.graph.depends_on or config.graph.regimes),
+        switching=bool(config.graph.regimes),
     )
     fitted.edges = without_held(fitted.edges.updated(**found.columns), fitted.model)
     repeated, replaced = {*found.findings, WIDENED}, (STANDARD_ERRORS, NOT_ADOPTED)

@@ -1,6 +1,6 @@
 """The stage of a fit that tests which edges depend on the situation, after the standard errors of the constant graph.
 
-Only edges that are listed and act at times are tested: an edge that always acts does not depend on the situation. On
+Only edges that are listed and may act at times are tested: an edge that always acts does not depend on the situation. On
 the time also those are tested that act in a part of the table (:mod:`tacit.pipeline.edge_changes`). The probability of
 an edge that varies is the average over situations,
 
@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.situations import VaryingEdges
+from tacit.assessment.uncertainty import ALWAYS_ABOVE
 from tacit.data import Split
 from tacit.graph import ContextVariable, GraphDistribution
 from tacit.pipeline.listing import Listing
@@ -28,7 +29,7 @@ from tacit.records import VARIES, EdgeFindings, EdgesBy
 from tacit.shapes import EdgeMask
 from tacit.training import FitSettings, LatentGraphModel, Listener, has_likelihood
 
-NEVER, ALWAYS = 1e-6, 1 - 1e-6  # an interval that reaches these values contains 0 or 1
+NEVER = 1e-6  # an interval that reaches this value contains 0
 RARELY, MOSTLY = 0.02, 0.98  # without intervals
 CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds of ``situations`` in a record
 
@@ -108,16 +109,16 @@ def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> Situ
 
 
 def edges_to_test(model: LatentGraphModel, edges: EdgeFindings, fdr: float, *, by_time: bool = False) -> EdgeMask:
-    """Return the listed edges that act at times: their interval lies inside (0, 1).
+    """Return the listed edges that may act at times: their interval lies neither at 0 nor above ``ALWAYS_ABOVE``.
 
-    ``by_time`` adds those that change at some time.
+    Where an edge is undecided, a situation may decide. ``by_time`` adds those that change at some time.
     """
     graph = model.graph
     listed, probs = Listing.of(graph, edges, fdr).listed, graph.edge_probs.detach().cpu()
     if edges.low is None or edges.high is None:
         at_times = (probs > RARELY) & (probs < MOSTLY)
     else:
-        at_times = (edges.low > NEVER) & (edges.high < ALWAYS)
+        at_times = (edges.low > NEVER) & (edges.low <= ALWAYS_ABOVE)
     if by_time and edges.changed is not None:
         at_times = at_times | (edges.changed > 0)
     return listed & at_times

@@ -87,7 +87,7 @@ def estimate_std_errors(
     errors. Otherwise, or if the model would forecast worse with this estimate, replicas are trained on resampled data.
     ``kept`` selects the edges of each resample, ``starts`` is the number of further fits from other random starts, and
     ``thorough`` raises the size limit of the sandwich estimate. No replicas are trained unless ``trained``.
-    ``switching`` means that situations or regimes are fitted next.
+    ``switching`` means that regimes are fitted next.
     """
     found = None
     if moments:

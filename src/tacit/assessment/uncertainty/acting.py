@@ -165,7 +165,7 @@ def acting(
     ``replicas`` is the number of resamples, drawn as in :func:`~tacit.assessment.uncertainty.bootstrap`. ``kept``
     returns the edges that may exist given the rows of a resample: others are excluded from its regressions. Without
     ``intervals`` the likelihood gives probabilities only, which takes half its time. Where edges may be ``switching``,
-    with situations or regimes that are fitted next, growing noise does not compete with gates, and the moments decide.
+    with regimes that are fitted next, growing noise does not compete with gates, and the moments decide.
     """
     require(
         has_moment_estimate(model),

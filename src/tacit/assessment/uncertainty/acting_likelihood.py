@@ -79,7 +79,7 @@ def acting_by_likelihood(
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     Without ``intervals`` no errors are computed, which takes a third of the time. If edges may be ``switching``, with
-    situations or regimes that are fitted next, growing noise does not compete with gates.
+    regimes that are fitted next, growing noise does not compete with gates.
     """
     data, graph = NodeRegressions.of(model, train), model.graph
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()
