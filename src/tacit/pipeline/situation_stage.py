@@ -1,8 +1,8 @@
 """The stage of a fit that tests which edges depend on the situation, after the standard errors of the constant graph.
 
-Only edges that are listed and may act at times are tested: an edge that always acts does not depend on the situation. On
-the time also those are tested that act in a part of the table (:mod:`tacit.pipeline.edge_changes`). The probability of
-an edge that varies is the average over situations,
+Only edges that are listed and may act at times are tested: an edge that always acts does not depend on the situation.
+On the time also those are tested that act in a part of the table (:mod:`tacit.pipeline.edge_changes`). The probability
+of an edge that varies is the average over situations,
 
 $$\\bar\\theta = \\tfrac1n \\sum_c \\theta(c), \\qquad \\mathrm{se}(\\bar\\theta)^2 = g^\\top C g,$$
 
