@@ -117,7 +117,7 @@ def _eigen(matrices: Float[Tensor, "row number number"]) -> tuple[Tensor, Tensor
     """Return eigenvalues and eigenvectors; matrices for which the routine fails get slightly different diagonals."""
     try:
         values, vectors = torch.linalg.eigh(matrices)
-    except torch.linalg.LinAlgError:
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
         apart = torch.linspace(0, LEAST_CURVATURE, matrices.shape[1], dtype=matrices.dtype).diag()
         values, vectors = torch.linalg.eigh(matrices.nan_to_num(0.0, posinf=0.0, neginf=0.0) + apart)
     return values, vectors

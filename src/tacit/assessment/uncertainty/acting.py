@@ -8,7 +8,7 @@ not significantly different from 0.
 
 Noise that grows with the source has the same two moments as a gate. Where the score test rejects, the likelihood of the
 node therefore decides between them, and gives probability and interval
-(:mod:`tacit.assessment.uncertainty.explanations`). An edge acts at times only if both tests say so: the first is robust
+(:mod:`tacit.assessment.uncertainty.explanations`). An edge acts at times only if both tests agree: the first is robust
 to the shape of the noise, the second to its size. The p-value of the edge is the larger one. Edges that act together
 get the probability and the interval of their common gate (:mod:`tacit.assessment.uncertainty.common_gates`).
 
