@@ -19,7 +19,7 @@ from tacit.cli.help import GroupedCommand
 from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
-from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean, one_line, require
+from tacit.errors import InputError, ProcessesError, ReportError, TrainingError, did_you_mean, one_line, require
 from tacit.interrupts import Terminated, heeded_termination
 from tacit.locks import locked
 
@@ -133,7 +133,7 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         if error.errno in BAD_NAMES:
             return 2, f"{error.filename} cannot be used as a path ({error.strerror}); choose another", True
         return 1, _with_notes(error, str(error)), True
-    except (TrainingError, CommandError) as error:
+    except (TrainingError, ReportError, CommandError) as error:
         return 1, _with_notes(error, str(error)), True
     except ProcessesError as error:
         return 1, None if error.in_step else _with_notes(error, str(error)), error.in_step
