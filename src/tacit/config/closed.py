@@ -6,7 +6,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from tacit.errors import InputError, did_you_mean, require
 
@@ -50,6 +51,14 @@ class Closed(BaseModel):
             ) from None
         finally:
             _inside.reset(token)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_true_for_a_number(cls, value: Any, about: Any) -> Any:
+        field = cls.model_fields[about.field_name or ""]
+        if isinstance(value, bool) and "bool" not in str(field.annotation):
+            raise PydanticCustomError("number", "input should be a number or a word")
+        return value
 
     @classmethod
     def model_validate(cls: type[C], *arguments: Any, **options: Any) -> C:

@@ -30,6 +30,7 @@ Numbers = Float[np.ndarray, " row"]
 WITH_ZONE = re.compile(r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
 COMMA_NUMBER = r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*"
 LIKE_A_NUMBER = r"\s*[+-]?(?=.*\d)(\d{1,3}([.,' ]\d{3})+|\d*)([.,]\d*)?([eE][+-]?\d+)?\s*"  # in any notation
+LONGEST_HEADER = 10_000_000  # characters; a file without line breaks is refused before it is read
 DECIMAL_COMMA = "use --decimal , where the comma is the decimal point"
 
 
@@ -310,7 +311,11 @@ def _read_text(path: Path) -> Cells:
 
     try:
         with (gzip.open if path.name.endswith(".gz") else open)(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            first = stream.readline()
+            first = stream.readline(LONGEST_HEADER)
+            require(
+                len(first) < LONGEST_HEADER,
+                f"{path}: the first line must have less than {LONGEST_HEADER:,} characters; pass a table with a header",
+            )
             tabs = ".tsv" in path.suffixes and "\t" in first
             separator = "\t" if tabs else max(",;\t", key=first.count)
             stream.seek(0)
