@@ -31,7 +31,7 @@ def test_help_imports_nothing_heavy(arguments):
 def test_the_estimators_load_what_draws_only_for_a_page():
     drawing = ("matplotlib", "plotly", "jinja2", "networkx", "typer")
     code = (
-        f"import sys; from tacit import LatentGraphForecaster, load\nprint([n for n in {drawing} if n in sys.modules])"  # noqa: E501
+        f"import sys; from tacit import LatentGraphForecaster, load\nprint([n for n in {drawing} if n in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert result.stdout.strip() == "[]"
