@@ -204,7 +204,7 @@ def _compared(left: _Value, way: ast.cmpop, right: _Value) -> Any:
     same = left.kind == right.kind and left.kind in ("number", "text", "time")
     if not same:
         one, other = (left, right) if isinstance(left.values, np.ndarray) else (right, left)
-        note = f" ({NUMBERS[one.words][1]})" if one.words in NUMBERS and one.kind == "number" else ""
+        note = f" ({NUMBERS[one.words]})" if one.words in NUMBERS and one.kind == "number" else ""
         kinds = {"number": "a number", "text": "a word in quotes", "time": 'a time such as "2026-03-01"'}
         need = kinds.get(one.kind, "a number, a word or a time")
         raise InputError(f"where must compare {one.words}{note} with {need}, got {other.words}; correct it")

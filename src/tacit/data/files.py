@@ -327,10 +327,9 @@ class Table:
                 self.numbers(column)
             zoned = bool(WITH_ZONE.search(text.iloc[0]))
             try:
-                dates = parse_dates(text, dayfirst, column)
+                parsed, dayfirst, notes = parse_dates(text, dayfirst, column)
             except InputError as error:
                 raise self.refuse(str(error)) from None
-            dayfirst, parsed, notes = dates.dayfirst, dates.parsed, dates.notes
             bad = parsed.isna()
             if bad.any():
                 self._refuse_first(column, text, bad, "times", self._remedy(text[bad].iloc[0]) or remedy)

@@ -328,7 +328,7 @@ class _Steps:
         """Place steps on a grid of times; added steps are missing values with the covariates of the previous step."""
         lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
         several = bool(self.names)
-        grid = Grid.around_each(self.times, lengths, self.names, what) if several else Grid.around(self.times, what)
+        grid = Grid.around(self.times, lengths if several else (), self.names, what)
         even = self.values
         if len(grid.times) > len(even):
             even = np.full((len(grid.times), *even.shape[1:]), np.nan)
