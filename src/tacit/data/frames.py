@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.data.columns import NODE_NAMES, TIME_NAMES, Columns, unit_time
 from tacit.data.conditions import Condition
-from tacit.data.files import Table, cells_of_arrow, checked, is_arrow, table_of
+from tacit.data.files import Table, checked, is_arrow, table_of_arrow
 from tacit.data.recognition import recognise
 from tacit.data.series import Series
 from tacit.data.tables import series_of
@@ -120,7 +120,8 @@ def read_frame(
         where = Condition.read(roles.where).names if roles.where else ()
         frame = frame_of_labelled(frame, named=(*roles.covariates, *where))
     if is_arrow(frame):
-        return series_of(table_of("the table", cells_of_arrow(frame, "the table"), decimal), roles, piece=piece)
+        table = checked(replace(table_of_arrow(frame, "the table"), decimal=decimal))
+        return series_of(table, roles, piece=piece)
     return series_of(*_with_index(frame, roles, decimal), piece=piece)
 
 

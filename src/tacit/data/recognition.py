@@ -169,7 +169,7 @@ def recognise(table: Table, roles: Columns, free: Sequence[str]) -> tuple[Column
     if not (names or given) or len(values) + len(names) + 1 < len(free):
         return roles, (), {}
     labels = {column: _labels(table, column) for column in (*given, *names)}
-    moments = np.unique(table.times(time, roles.dayfirst).times, return_inverse=True)[1]
+    moments = np.unique(table.times(time, roles.dayfirst)[0], return_inverse=True)[1]
     names = [column for column in names if not _described(labels, column)]
     key = _joint([moments, *(labels[column] for column in (*given, *names))])
     repeats = len(np.unique(key)) < len(key)
@@ -226,7 +226,7 @@ def called_nodes(table: Table, roles: Columns, free: Sequence[str], called: list
     values = [column for column in free if column not in (time, *called) and table.is_numeric(column)]
     if not called or time is None or len(values) < 2 or len(table.frame) < 2:
         return called
-    if len(np.unique(table.times(time, roles.dayfirst).times)) < len(table.frame):
+    if len(np.unique(table.times(time, roles.dayfirst)[0])) < len(table.frame):
         return called
     for column in called:
         if table.cells(column).dropna().astype("str").nunique() > 1:

@@ -32,7 +32,7 @@ from tacit.data.columns import (
     with_yes_no,
 )
 from tacit.data.conditions import missing
-from tacit.data.files import Table, TimeCells, open_table
+from tacit.data.files import Table, open_table
 from tacit.data.recognition import RowGroups, called_nodes, identifiers, recognise, require_not_long
 from tacit.data.series import Levels, Series, Times, Values, coded, indicators, level_names
 from tacit.data.times import Grid
@@ -156,14 +156,17 @@ def read_wide(
     beside = f" besides '{time}'" if time else ""
     if not columns:
         raise table.refuse(f"a wide table must have a column per node{beside}, got none")
-    cells = _counted(table, roles.series) if time is None else table.times(time, roles.dayfirst)
+    if time is None:
+        times, dayfirst, notes = _counted(table, roles.series), None, tuple[str, ...]()
+    else:
+        times, dayfirst, notes = table.times(time, roles.dayfirst)
     if time is None or roles.series is not None:
         groups = RowGroups.named(table, roles.series)
     else:
         if roles.layout == "auto":
-            require_not_long(table, roles, time, cells.times, others)
-        groups = RowGroups.recognised(table, time, cells.times)
-    groups.require_ascending(table, time or "", cells.times, may_repeat=roles.duplicates is not None)
+            require_not_long(table, roles, time, times, others)
+        groups = RowGroups.recognised(table, time, times)
+    groups.require_ascending(table, time or "", times, may_repeat=roles.duplicates is not None)
     numbers = table.numbers_at_once(columns)
     columns = columns if numbers is not None else _numeric(table, columns, left, roles.asked, sep)
     if not columns:
@@ -177,15 +180,14 @@ def read_wide(
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     rows = np.argsort(groups.series_of_row, kind="stable")
     values = values[rows] if (np.diff(rows) != 1).any() else values  # no copy if the rows are in order
-    times, series, notes = cells.times[rows], groups.series_of_row[rows], cells.notes + groups.notes
+    times, series, notes = times[rows], groups.series_of_row[rows], notes + groups.notes
     if roles.duplicates is not None:
         moments, moment = np.unique(times, return_inverse=True)
         values, kept = merged(values, series * len(moments) + moment, roles.duplicates)
         notes += merged_note(len(rows), len(kept), roles.duplicates, "a time")
         rows, times, series = rows[kept], times[kept], series[kept]
     made = _Steps(values, nodes, channels, times, series, groups.names, groups.counted)
-    found = made.on_grid(table, notes, known.rows(rows))
-    return replace(found, settled=_settled(cells))
+    return made.on_grid(table, notes, known.rows(rows), dayfirst)
 
 
 def read_long(
@@ -216,8 +218,8 @@ def read_long(
             f"a long table must have a column of values besides '{time}' and '{node}'; set value to its name"
         )
     table, unused = _without_nodes(table, node, drop, piece=piece)
-    cells = table.times(time, roles.dayfirst)
-    times, groups = cells.times, RowGroups.named(table, roles.series)
+    times, dayfirst, notes = table.times(time, roles.dayfirst)
+    groups = RowGroups.named(table, roles.series)
     place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
     groups.require_ascending(table, time, times, place_of_row, tuple(nodes), may_repeat=roles.duplicates is not None)
     moments, moment_of_row = np.unique(times, return_inverse=True)
@@ -225,29 +227,24 @@ def read_long(
     step_times = moments[steps % len(moments)]
     remedy = "correct it, or list the columns to use in value"
     numbers = np.full((len(steps), len(nodes), len(values)), np.nan)
-    cell_values, kept, notes = table.many_numbers(values, remedy), np.arange(len(times)), cells.notes
+    cell_values, kept = table.many_numbers(values, remedy), np.arange(len(times))
     if roles.duplicates is not None:
         cell_values, kept = merged(cell_values, step_of_row * len(nodes) + place_of_row, roles.duplicates)
         notes += merged_note(len(times), len(kept), roles.duplicates, "the time of a node")
     numbers[step_of_row[kept], place_of_row[kept]] = cell_values
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     made = _Steps(numbers, tuple(nodes), tuple(values), step_times, steps // len(moments), groups.names)
-    found = made.on_grid(table, notes, known.per_step(table, step_times, step_of_row))
-    return replace(found, settled=_settled(cells), unused=unused)
+    return replace(made.on_grid(table, notes, known.per_step(table, step_times, step_of_row), dayfirst), unused=unused)
 
 
-def _settled(cells: TimeCells) -> dict[str, bool]:
-    return {} if cells.dayfirst is None else {"dayfirst": cells.dayfirst}
-
-
-def _counted(table: Table, series: str | None) -> TimeCells:
+def _counted(table: Table, series: str | None) -> Times:
     """Return times that count the rows of each series."""
     groups = RowGroups.named(table, series).series_of_row
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], groups[order])
     times = np.empty(len(groups), dtype=np.int64)
     times[order] = np.arange(len(groups)) - starts
-    return TimeCells(times)
+    return times
 
 
 def _numeric(
@@ -324,7 +321,7 @@ class _Steps:
     names: tuple[str, ...]
     counted: bool = False
 
-    def on_grid(self, table: Table, notes: tuple[str, ...], known: SharedColumns) -> Series:
+    def on_grid(self, table: Table, notes: tuple[str, ...], known: SharedColumns, dayfirst: bool | None) -> Series:
         """Place steps on a grid of times; added steps are missing values with the covariates of the previous step."""
         lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
         several = bool(self.names)
@@ -352,6 +349,7 @@ class _Steps:
             lengths=grid.lengths,
             series_names=self.names,
             counted=self.counted,
+            settled={} if dayfirst is None else {"dayfirst": dayfirst},
             labels=labels,
             levels=known.levels,
         )
@@ -450,7 +448,7 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
     own = [column for column in free if column not in (time.name, *taken, *roles.asked) and not roles.uses(column)]
     left |= identifiers(table, own)
     if time.name is not None and table.unordered:
-        table = table.in_order(table.times(time.name, roles.dayfirst).times)
+        table = table.in_order(table.times(time.name, roles.dayfirst)[0])
     roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
     words = [name for name in roles.labels if name not in taken and table.is_text(name)]  # labels are not nodes
     others = [column for column in free if column not in (time.name, *words) and column not in left]
