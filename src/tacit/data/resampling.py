@@ -73,8 +73,8 @@ def bootstrap_rows(
     which = torch.repeat_interleave(torch.arange(len(size)), size)[:num_pairs]
     step = torch.arange(len(which)) - (size.cumsum(0) - size)[which]
     place = (offset[which] + step) % lengths[drawn[which]]
-    rows = order[first[drawn[which]] + place]
-    return rows.to(generator.device)
+    resample: Tensor = order[first[drawn[which]] + place]
+    return resample.to(generator.device)
 
 
 def resampling_words(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> str:

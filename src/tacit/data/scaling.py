@@ -334,8 +334,8 @@ class Scaling:
         for row, node, variable in np.argwhere(np.abs(values) > LARGEST)[:1]:
             raise InputError(
                 f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') must have numbers like those of "
-                f"the training part, mean {mean[node, variable]:.3g} and deviation {deviation[node, variable]:.3g}, got "
-                f"one {abs(values[row, node, variable]):.1g} deviations away at {series.row_times[row]}; correct it"
+                f"the training part, mean {mean[node, variable]:.3g} and deviation {deviation[node, variable]:.3g}, "
+                f"got one {abs(values[row, node, variable]):.1g} deviations away at {series.row_times[row]}; correct it"
             )
         return values
 
