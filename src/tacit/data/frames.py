@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WHAT = "the DataFrame"
 SEPARATORS = (":", "/", "|", "__", " - ")
-VARIABLES = "variables"  # the dimension of the arrays of a data set
+VARIABLES = "variables of a node"  # the dimension of the arrays of a data set
 
 
 def is_labelled(data: Any) -> bool:
@@ -54,7 +54,7 @@ def frame_of_labelled(data: Any, named: Collection[str]) -> "pd.DataFrame":
         require(bool(chosen), f"the data set must have a variable over {' and '.join(dims)}, got none; add one")
         data, dims = data[chosen].to_dataarray(VARIABLES), (*dims, VARIABLES)
     data = data.drop_vars([name for name in data.coords if name not in dims]).transpose(*dims)
-    stacked = data.stack({"column": dims[1:]}) if len(dims) > 2 else data
+    stacked = data.stack({"columns of the table": dims[1:]}) if len(dims) > 2 else data
     frame: pd.DataFrame = stacked.to_pandas().rename_axis(index=None)
     names = [tuple(map(str, name)) if len(dims) > 2 else str(name) for name in frame.columns]
     frame.columns = pd.MultiIndex.from_tuples(names) if len(dims) > 2 else pd.Index(names)

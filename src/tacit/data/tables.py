@@ -441,25 +441,27 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
             free = [column for column in free if column != roles.series]
     long = roles.layout == "long" or (roles.layout == "auto" and bool(roles.node or roles.values or called))
     taken = (*called, roles.node, *roles.values)
-    time = find_time(table, roles.time, [column for column in free if column not in taken], long=long)
-    unnamed = [column for column in free if is_unnamed(column) and column not in (time.name, roles.node)]
+    time, time_notes, time_settled = find_time(
+        table, roles.time, [column for column in free if column not in taken], long=long
+    )
+    unnamed = [column for column in free if is_unnamed(column) and column not in (time, roles.node)]
     left = {column: INDEX for column in unnamed if table.is_whole(column)}
-    left |= {column: FOLDERS for column in table.keys if column in free and not roles.uses(column, (time.name, *taken))}
-    own = [column for column in free if column not in (time.name, *taken, *roles.asked) and not roles.uses(column)]
+    left |= {column: FOLDERS for column in table.keys if column in free and not roles.uses(column, (time, *taken))}
+    own = [column for column in free if column not in (time, *taken, *roles.asked) and not roles.uses(column)]
     left |= identifiers(table, own)
-    if time.name is not None and table.unordered:
-        table = table.in_order(table.times(time.name, roles.dayfirst)[0])
-    roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
+    if time is not None and table.unordered:
+        table = table.in_order(table.times(time, roles.dayfirst)[0])
+    roles = replace(roles, labels=[name for name in roles.labels if name not in (time, roles.series)])
     words = [name for name in roles.labels if name not in taken and table.is_text(name)]  # labels are not nodes
-    others = [column for column in free if column not in (time.name, *words) and column not in left]
+    others = [column for column in free if column not in (time, *words) and column not in left]
     table = with_yes_no(table, [column for column in others if column not in (*called, roles.node)])
     if long:
         require(
             roles.sep is None,
             f"{table.path}: sep must be used with a wide table, got {roles.sep!r} for a long one; leave it out",
         )
-        assert time.name is not None
-        found = read_long(table, roles, time.name, others, called, left, unknown, piece=piece)
+        assert time is not None
+        found = read_long(table, roles, time, others, called, left, unknown, piece=piece)
     else:
         require(
             roles.node is None and not roles.values,
@@ -467,16 +469,16 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
         )
         for name in () if piece else unknown:
             raise table.refuse(not_there("drop", name, table.columns))
-        found = replace(read_wide(table, roles, time.name, others, left, piece=piece), unused=unknown)
+        found = replace(read_wide(table, roles, time, others, left, piece=piece), unused=unknown)
     absent = tuple(name for name in roles.columns or () if not matching(name, others, roles.sep))
     selected = tuple(SELECTED.format(name=name) for name in roles.labels if name in others)
-    names = {time.name or "time": "time", roles.series or "series": "series"}
+    names = {time or "time": "time", roles.series or "series": "series"}
     found = replace(
         found,
         where=condition and condition.renamed(names),
         unused=(*found.unused, *absent),
-        notes=table.notes + noted + time.notes + selected + found.notes,
-        settled={**time.settled, **selected_by, **found.settled},
+        notes=table.notes + noted + time_notes + selected + found.notes,
+        settled={**time_settled, **selected_by, **found.settled},
     )
     try:
         made = replace(leave_out(found, left, roles.asked, piece=piece), piece=piece)
