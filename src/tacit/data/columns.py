@@ -124,15 +124,6 @@ def is_pattern(name: str) -> bool:
     return any(letter in name for letter in "*?[")
 
 
-def literal(name: str) -> str:
-    """Return a pattern that matches only this name.
-
-    >>> literal("level"), matching(literal("a[1]"), ["a1", "a[1]"])
-    ('level', ['a[1]'])
-    """
-    return escape(name)
-
-
 def chosen(
     table: Table, names: Sequence[str] | None, columns: Sequence[str], sep: str | None, *, piece: bool
 ) -> list[str]:
@@ -224,6 +215,12 @@ class Columns:
         for name in ("covariates", "columns", "drop"):
             names = getattr(self, name)
             require(not isinstance(names, str), f"{name} must be a list of column names, got {names!r}; put it in [ ]")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "Columns":
+        """Return the roles of keyword arguments; ``asked`` are names to keep, and ``levels`` may be None."""
+        renamed = {"also_asked": options.get("asked", ()), "levels": options.get("levels") or {}}
+        return cls(**{name: value for name, value in options.items() if name != "asked"} | renamed)
 
     @property
     def values(self) -> list[str]:
@@ -320,7 +317,8 @@ def leave_out(
             for place in np.flatnonzero(out):
                 values = np.take(series.values, place, axis)
                 there = values[~np.isnan(values)]
-                constant = "constant within every series" if series.lengths and np.ptp(there) > 0 else "constant"
+                moves = len(there) > 0 and series.lengths and there.min() < there.max()
+                constant = "constant within every series" if moves else "constant"
                 reasons[names[place]] = constant if len(there) else "empty"
         left = series.num_nodes - int(nodes.sum())
         require(
@@ -337,7 +335,7 @@ def leave_out(
                 piece=True,
             )
     if reasons:
-        again = (literal(name) for name, reason in reasons.items() if reason != INDEX)
+        again = (escape(name) for name, reason in reasons.items() if reason != INDEX)
         drop = tuple(dict.fromkeys((*series.settled.get("drop", ()), *again)))
         settled = {**series.settled, "drop": drop} if drop else series.settled
         series = replace(series, notes=(*series.notes, words(reasons)), settled=settled)

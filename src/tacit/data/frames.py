@@ -81,13 +81,7 @@ def _dims(data: Any, arrays: dict[Any, Any] | None) -> tuple[str, ...]:
     return (time, node, *(name for name in others if name != node))
 
 
-def read_frame(
-    frame: Any,
-    *,
-    decimal: str = ".",
-    piece: bool = False,
-    **options: Any,
-) -> Series:
+def read_frame(frame: Any, *, decimal: str = ".", piece: bool = False, **options: Any) -> Series:
     """Return the series of a DataFrame, the same as :func:`read_series` for a file with the same cells.
 
     The index contains the times (dates or numbers), unless ``time`` names a column or a column is called time. Columns
@@ -105,8 +99,7 @@ def read_frame(
     >>> levels.nodes, levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [3.0, nan, 4.0])
     """
-    levels, asked = options.pop("levels", None) or {}, options.pop("asked", ())
-    roles = Columns(**options, also_asked=asked, levels=levels)
+    roles = Columns.of(options)
     if is_labelled(frame):
         where = Condition.read(roles.where).names if roles.where else ()
         frame = frame_of_labelled(frame, named=(*roles.covariates, *where))
