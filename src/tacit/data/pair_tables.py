@@ -112,11 +112,12 @@ def pairs_from_arrays(
         raise InputError(str(error).replace("inputs", "x").replace("targets", "y")) from None
     if np.isfinite(targets).all():
         pairs = replace(pairs, observed=None)
+    given = np.arange(pairs.num_nodes) if nodes is None else np.asarray(nodes)
     require(
-        nodes is None or np.asarray(nodes).shape == (pairs.num_nodes,),
-        f"array 'nodes' must have one name for each of the {pairs.num_nodes} nodes, got shape {np.asarray(nodes).shape}",
+        given.shape == (pairs.num_nodes,),
+        f"array 'nodes' must have one name for each of the {pairs.num_nodes} nodes, got shape {given.shape}",
     )
-    names = tuple(str(name) for name in (range(pairs.num_nodes) if nodes is None else nodes))
+    names = tuple(str(name) for name in (given if nodes is None else nodes))
     require_unique("array 'nodes'", names)
     return NamedPairs(pairs, names, missing if missing.any() else None)
 
