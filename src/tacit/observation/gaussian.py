@@ -1,6 +1,4 @@
-r"""Gaussian noise, of each node by itself or correlated between nodes within a step.
-
-Gaussian noise around the prediction.
+r"""Gaussian noise around the prediction, of each node by itself or correlated between nodes within a step.
 
 $$y = \mu + \sigma\, e, \qquad e \sim N(0, 1), \qquad \mu = f_\psi(x, A)$$
 
@@ -14,7 +12,7 @@ The energy score requires two expectations over the noise, and both have the clo
 
 $$E|d + \sigma e| = \sigma \sqrt{2 / \pi}\; e^{-d^2 / 2 \sigma^2} + d\, \mathrm{erf}(d / \sigma \sqrt 2)$$
 
-Gaussian noise that is correlated between nodes within a step.
+Noise that is correlated between nodes within a step has
 
 $$y = \mu + L\, z, \qquad z \sim N(0, I), \qquad L_{ik} = M_{ik}\, \sigma_k$$
 

@@ -1,6 +1,4 @@
-r"""The interface of observation models, values in the units of the data, and positive means.
-
-The interface of observation models: the distribution of a target given prediction and input.
+r"""The interface of observation models: the distribution of a target given prediction and input.
 
 $$y \sim p(y \mid f_\psi(x, A), x)$$
 
@@ -9,7 +7,7 @@ are biased. The predictor returns ``num_given`` numbers per target, usually the 
 them to ``num_parameters`` parameters of the distribution. The layout of these parameters along the last axis is
 internal to the observation model; use its methods for samples, means and densities.
 
-Positive means: the link between the output of a predictor and the mean of counts and of positive numbers.
+The mean of counts and of positive numbers has a link to the output of a predictor.
 
 $$m = s \log(1 + e^{(o + u f) / s})$$
 
@@ -33,6 +31,7 @@ from tacit.errors import InputError, require, require_int
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
 Support = Literal["real", "positive", "counts", "two values", "categories"]
+LEAST_MEAN = 1e-6  # in units of s: with a mean of 0 any event would be impossible
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,9 +345,6 @@ class InUnits(ObservationModel):
         for name, value in self.joined(parts).items():
             model.get_parameter(name).data = value
         return model
-
-
-LEAST_MEAN = 1e-6  # in units of s: with a mean of 0 any event would be impossible
 
 
 class PositiveMean(InUnits):
