@@ -17,10 +17,11 @@ is negative. $s$ is the width of the curved part: one count for counts, so that 
 model; $s = u$ for other positive numbers.
 """
 
+import inspect
 import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -127,9 +128,15 @@ class ObservationModel(nn.Module, ABC):
     def for_sizes(
         cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
     ) -> "ObservationModel":
-        """Build the model for data of given sizes, as named in a config."""
-        del num_nodes, in_channels, values
-        return cls(channels)
+        """Build the model, as named in a config, from those of the sizes that its constructor names."""
+        sizes: dict[str, Any] = {
+            "num_nodes": num_nodes,
+            "in_channels": in_channels,
+            "channels": channels,
+            "values": values,
+        }
+        named = inspect.signature(cls).parameters
+        return cls(**{name: size for name, size in sizes.items() if name in named})
 
     @abstractmethod
     def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
@@ -312,14 +319,6 @@ class InUnits(ObservationModel):
         self.values = TargetValues.plain(num_nodes, channels) if values is None else values
         self.register_buffer("offset", self.values.offset.clone(), persistent=False)
         self.register_buffer("unit", self.values.unit.clone(), persistent=False)
-
-    @classmethod
-    def for_sizes(
-        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
-    ) -> "ObservationModel":
-        """Return the model for data of these sizes."""
-        del in_channels
-        return cls(num_nodes, channels, values)
 
     def to_values(self, targets: Tensor) -> Tensor:
         """Return scaled targets in the units of the data."""
