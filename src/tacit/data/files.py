@@ -79,7 +79,9 @@ class Table:
         self._refuse_first(column, cells, np.abs(values) > largest, f"numbers of at most {largest:g}", RESCALE)
         return values
 
-    def many_numbers(self, columns: Sequence[str], remedy: str) -> Float[np.ndarray, "row column"]:
+    def many_numbers(
+        self, columns: Sequence[str], remedy: str = "correct it, or leave the column out with --drop"
+    ) -> Float[np.ndarray, "row column"]:
         """Return several columns side by side."""
         values = self.numbers_at_once(columns)
         if values is None:

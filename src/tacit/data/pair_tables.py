@@ -361,5 +361,5 @@ def _values(
     nodes, channels, order = nodes_and_channels(
         table, parts, lambda _, channel: f"of {side} for channel '{channel}'; every node must have every channel"
     )
-    numbers = table.many_numbers([column for column, _ in columns], "correct it, or leave the column out with --drop")
+    numbers = table.many_numbers([column for column, _ in columns])
     return numbers[:, order].reshape(len(numbers), len(nodes), len(channels)), nodes

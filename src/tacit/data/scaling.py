@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from tacit.data.background import calendar_columns
-from tacit.data.series import LARGEST, RESCALE, Series, Values
+from tacit.data.series import LARGEST, MOST_NAMED, RESCALE, Series, Values
 from tacit.errors import InputError, require
 
 Channels = Float64[np.ndarray, " channel"]
@@ -37,7 +37,6 @@ ROUNDING = 1e-12  # a constant has a deviation below this fraction of its mean, 
 DIFFERENT = 3.0  # deviations of series that differ by a larger factor are scaled separately
 FAR_APART = 10.0  # times the deviation within series: levels that differ by more would dominate
 FEWEST_ROWS = 20  # of a series with its own deviation
-NAMED = 5  # nodes in a note
 COLLINEAR = 1e-3  # a column follows from others if they leave less than this share of its deviation
 
 
@@ -298,8 +297,8 @@ class Scaling:
         if not len(unknown):
             return ()
         where = [f" in {name}" for name in series.series_names] or [""]
-        some = ", ".join(self.nodes[node] + where[number] for number, node in unknown[:NAMED])
-        rest = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
+        some = ", ".join(self.nodes[node] + where[number] for number, node in unknown[:MOST_NAMED])
+        rest = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
         return (f"nodes without a known level are not forecast: {some}{rest}",)
 
     @property
@@ -363,7 +362,12 @@ class Scaling:
     def to_dict(self) -> dict[str, Any]:
         """Return the scaling as numbers, strings and lists."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        return {name: _listed(value) if isinstance(value, np.ndarray) else value for name, value in plain.items()}
+        for name, value in plain.items():
+            if isinstance(value, np.ndarray):
+                cells = value.astype(object)
+                cells[np.isnan(value)] = None
+                plain[name] = cells.tolist()
+        return plain
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Scaling":
@@ -412,13 +416,6 @@ class Scaling:
 def _names(series: Series) -> tuple[str, ...]:
     """Return the names of series; "" for a series without a name."""
     return ("",) * series.num_series if series.counted or not series.lengths else series.series_names
-
-
-def _listed(table: np.ndarray) -> Any:
-    """Return a table for JSON: NaN becomes null."""
-    cells = table.astype(object)
-    cells[np.isnan(table)] = None
-    return cells.tolist()
 
 
 def _mean_and_deviation(

@@ -80,26 +80,21 @@ def with_common_levels(parts: "Sequence[Series]") -> "list[Series]":
     """Return the series with the union of their levels."""
     if all(part.levels == parts[0].levels for part in parts):
         return list(parts)
-    everywhere: dict[str, set[str]] = {}
+    names = dict.fromkeys(name for part in parts for name in part.levels)
+    common = {name: tuple(sorted({level for part in parts for level in part.levels.get(name, ())})) for name in names}
+    made = []
     for part in parts:
-        for name, levels in part.levels.items():
-            everywhere.setdefault(name, set()).update(levels)
-    common = {name: tuple(sorted(levels)) for name, levels in everywhere.items()}
-    return [_releveled(part, common) for part in parts]
-
-
-def _releveled(part: "Series", levels: Levels) -> "Series":
-    """Return a series with indicator columns for other levels."""
-    covariates = np.zeros((len(part), 0)) if part.covariates is None else part.covariates
-    codes = _codes(covariates, part.levels)
-    others = covariates.shape[1] - sum(len(own) - 1 for own in part.levels.values())
-    columns, names = [covariates[:, :others]], list(part.covariate_names[:others])
-    for name, own in part.levels.items():
-        place = np.array([levels[name].index(level) for level in own])
-        columns.append(indicators(place[codes[name]], len(levels[name])))
-        names += level_names(name, levels[name])
-    joined = np.concatenate(columns, axis=1)
-    return replace(part, covariates=joined if names else None, covariate_names=tuple(names), levels=levels)
+        covariates = np.zeros((len(part), 0)) if part.covariates is None else part.covariates
+        codes = _codes(covariates, part.levels)
+        others = covariates.shape[1] - sum(len(own) - 1 for own in part.levels.values())
+        columns, labels = [covariates[:, :others]], list(part.covariate_names[:others])
+        for name, own in part.levels.items():
+            place = np.array([common[name].index(level) for level in own])
+            columns.append(indicators(place[codes[name]], len(common[name])))
+            labels += level_names(name, common[name])
+        known = np.concatenate(columns, axis=1) if labels else None
+        made.append(replace(part, covariates=known, covariate_names=tuple(labels), levels=common))
+    return made
 
 
 def unseen_levels(series: "Series", rows: Bool[np.ndarray, " time"]) -> list[str]:

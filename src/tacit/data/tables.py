@@ -31,12 +31,11 @@ from tacit.data.columns import (
 )
 from tacit.data.conditions import missing
 from tacit.data.files import Table, open_table
-from tacit.data.recognition import RowGroups, called_nodes, identifiers, recognise, require_not_long
+from tacit.data.recognition import RowGroups, RowNumbers, called_nodes, identifiers, recognise, require_not_long
 from tacit.data.series import Levels, Series, Times, Values, coded, indicators, level_names
 from tacit.data.times import Grid
 from tacit.errors import InputError, require
 
-RowNumbers = Int[np.ndarray, " row"]
 Column = Shaped[np.ndarray, " row"]
 
 
@@ -166,7 +165,7 @@ def read_wide(
         table, parts, lambda node, variable: f"'{node}{sep}{variable}'; every node must have every variable"
     )
     if numbers is None:
-        numbers = table.many_numbers(columns, "correct it, or leave the column out with --drop")
+        numbers = table.many_numbers(columns)
     numbers = numbers if order == sorted(order) else numbers[:, order]
     values = numbers.reshape(len(table.frame), len(nodes), len(channels))
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)

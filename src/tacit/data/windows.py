@@ -257,11 +257,21 @@ class Windows:
         rows = self.target_rows(used, chosen)
         of_pair = used.series_of_row[rows]
         part, split_notes = assign_parts(of_pair, self.fractions, generator, whole=by == "all" and not cut_series)
-        self._require_parts(part, used)
+        season = "" if used.where is None else f" where {used.where.text}"
+        require(
+            int(np.bincount(part, minlength=3).min()) >= 1,
+            f"fractions {self.fractions} must leave at least one pair for each of training, validation and test, but "
+            f"windows of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
+            f"pair{'s' * (len(part) != 1)}{season}; pass more rows, a shorter window or other fractions",
+        )
         row_of_series = np.arange(len(used)) - used.starts[used.series_of_row]
         train_ends = np.zeros(used.num_series, dtype=np.int64)
         np.maximum.at(train_ends, of_pair[part == 0], 1 + row_of_series[rows[part == 0]])
-        scaled_rows = self._scaled_rows(used, rows[part == 0], train_ends)
+        scaled_rows: Bool[np.ndarray, " time"] = row_of_series < train_ends[used.series_of_row]
+        if used.where is not None:  # only the rows of training pairs
+            scaled_rows[:] = False
+            for back in (0, *range(self.horizon, self.horizon + self.window)):
+                scaled_rows[rows[part == 0] - back] = True
         scaling = Scaling.measured(used, scaled_rows, chosen, by, from_zero)
         unseen = unseen_levels(used, scaled_rows)
         if unseen:
@@ -410,32 +420,9 @@ class Windows:
             f"no forecast after {after}, where {what} {'is' if len(unknown) == 1 else 'are'} not known; {remedy}",
         )
 
-    def _scaled_rows(
-        self, series: Series, train: PerPair, train_ends: Int[np.ndarray, " series"]
-    ) -> Bool[np.ndarray, " time"]:
-        """Return the rows that scaling uses."""
-        row_of_series = np.arange(len(series)) - series.starts[series.series_of_row]
-        if series.where is None:
-            before_end: Bool[np.ndarray, " time"] = row_of_series < train_ends[series.series_of_row]
-            return before_end
-        rows = np.zeros(len(series), dtype=bool)
-        rows[train] = True
-        for lag in range(self.window):
-            rows[train - self.horizon - lag] = True
-        return rows
-
     def _target_times(self, series: Series) -> Times:
         """Return the time ``horizon`` steps after every row, also after the end of a series."""
         return np.concatenate([extended_times(part.row_times, self.horizon)[self.horizon :] for part in series.parts])
-
-    def _require_parts(self, part: PerPair, series: Series) -> None:
-        season = "" if series.where is None else f" where {series.where.text}"
-        require(
-            int(np.bincount(part, minlength=3).min()) >= 1,
-            f"fractions {self.fractions} must leave at least one pair for each of training, validation and test, but "
-            f"windows of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
-            f"pair{'s' * (len(part) != 1)}{season}; pass more rows, a shorter window or other fractions",
-        )
 
     def _shifted(self, values: Values) -> Values:
         """Return the values ``horizon`` steps after every row, NaN if there are none."""
