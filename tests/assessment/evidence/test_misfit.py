@@ -1,6 +1,7 @@
 """The smallest effect that counts: residuals against least squares, and parents of a strong parent."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,28 @@ def values_of(weights, rows=600, seed=0):
     for now in range(1, rows):
         values[now, 3] += np.dot(weights, values[now - 1, :3])
     return values
+
+
+def test_what_noise_hides_of_a_parent_moves_with_it():
+    """The effect of a on d is compared with what a says of the effect of b: with 0 where they are independent."""
+    columns = build_columns(*one_step(values_of((1.0, 0.5, 0.0), rows=20_000)), ColumnForm())
+    probs, leak = torch.zeros(4, 3), Leak(1.0, 0.5, along=True)
+    probs[3, :2] = 0.9
+    alone = counting_probs(columns, CANDIDATES, probs, leak=leak, smallest=1.0)[3, 1]
+    assert alone > 0.99
+    sources = columns.sources.clone()
+    sources[:, 1] = 0.8 * sources[:, 0] + 0.6 * sources[:, 1]
+    found = counting_probs(replace(columns, sources=sources), CANDIDATES, probs, leak=leak, smallest=1.0)[3, 1]
+    first, second = (sources[:, node, 0] - sources[:, node, 0].mean() for node in (0, 1))
+    target = columns.targets[:, 3, 0]
+    fitted = (first @ target) / (first @ first) * first
+    along = float((second @ fitted) ** 2 / (second @ second))
+    assert along == pytest.approx(0.64 * float(fitted @ fitted), rel=0.05)
+    beside = second - (second @ first) / (first @ first) * first
+    effect = float((beside @ target) ** 2 / (beside @ beside))
+    assert float(found) == pytest.approx(
+        float(torch.special.ndtr(torch.tensor(math.log(effect / along) / 0.5))), abs=0.05
+    )
 
 
 @pytest.mark.parametrize("driven", [False, True])
