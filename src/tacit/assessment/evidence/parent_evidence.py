@@ -46,7 +46,6 @@ from tacit.assessment.evidence.misfit import (
     WITHIN_STEP,
     beside_others,
     counting_probs,
-    residual_squares,
 )
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.volatility import with_volatility
@@ -135,7 +134,6 @@ def parent_evidence(
     if backgrounds is not None:
         most = backgrounds.most
         beside = [(backgrounds.weights(rank), *backgrounds.added_to(pairs, layout, rank)) for rank in range(most)]
-    undriven = beside[0][1:]
     _, pairs, layout = beside[0]
     none = torch.zeros_like(candidates.used)
     given, driving = None if form is None else [(form, torch.ones(len(candidates.targets), dtype=DOUBLE))], None
@@ -219,14 +217,19 @@ def parent_evidence(
         of_targets = (in_form > 0).nonzero()[:, 0]
         if not len(of_targets):
             continue
-        some, before, leak = screened.chosen(of_targets), None, NOISY if of_form.decay else SMALL
+        leak, num_drivers = NOISY if of_form.decay else SMALL, 0
         if left is not None:
             its_columns, leak = beside_others(its_columns, left, screened.targets), WITHIN_STEP
         if drivers is not None:
-            leak, own = DRIVEN, build_columns(*undriven, of_form).own
-            before = residual_squares(replace(its_columns, own=own), some)
+            leak, num_drivers = DRIVEN, drivers.columns.shape[2]
         found = counting_probs(
-            its_columns, some, mean[of_targets], before, leak=leak, smallest=smallest, horizon=horizon
+            its_columns,
+            screened.chosen(of_targets),
+            mean[of_targets],
+            num_drivers=num_drivers,
+            leak=leak,
+            smallest=smallest,
+            horizon=horizon,
         )
         counts[of_targets] += in_form[of_targets, None] * found
 
