@@ -54,7 +54,7 @@ class Leak(NamedTuple):
 
 
 SMALL = Leak(1.0, 0.5)
-DRIVEN = Leak(0.75, 0.6, 3.0)
+DRIVEN = Leak(1.0, 0.6, 2.0)
 NOISY = Leak(1.0, 0.75, 100.0)
 WITHIN_STEP = Leak(5.0, 1.3)
 PRODUCTS = Leak(10.0, 0.5)
