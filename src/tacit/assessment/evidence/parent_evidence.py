@@ -262,11 +262,11 @@ def parent_evidence(
     for number, (its_plain, its_columns) in enumerate(of_forms):
         of_targets = (likeliest == number).nonzero()[:, 0]
         its_columns = its_columns if observation is None else its_plain
-        some = replace(regressions, columns=its_columns, candidates=screened.chosen(of_targets)).on(every, keep=True)
+        linear = replace(regressions, columns=its_columns, candidates=screened.chosen(of_targets)).on(every, keep=True)
         for members, which in ((in_model, groups == 0), (alone_in_group, groups > 0)):
             if which[of_targets].any():
-                found = some.effects(members[of_targets])
-                effects[of_targets] = torch.where(which[of_targets], found, effects[of_targets])
+                sizes = linear.effects(members[of_targets])
+                effects[of_targets] = torch.where(which[of_targets], sizes, effects[of_targets])
     believed = torch.where(groups > 0, in_model, mean >= BELIEVED)
     said = diagnostics.notes(
         plain,
