@@ -25,6 +25,7 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from tacit.data.background import calendar_columns
+from tacit.data.gaps import Gaps
 from tacit.data.series import LARGEST, MOST_NAMED, RESCALE, Series, Values
 from tacit.errors import InputError, require
 
@@ -205,6 +206,7 @@ class Scaling:
     series_names: tuple[str, ...] = ()
     series_mean: Float[np.ndarray, "series _ _"] = field(default_factory=lambda: np.zeros((0, 0, 0)))
     series_deviation: Float[np.ndarray, "series _ _"] = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    gaps: Gaps | None = None
 
     @classmethod
     def measured(
@@ -252,6 +254,13 @@ class Scaling:
             series_names=_names(series) if series.lengths else (),
             **own,
         )
+
+    def with_gaps(self, series: Series, rows: Bool[np.ndarray, " time"]) -> "Scaling":
+        """Return the scaling with the forecasts that fill missing values, from the training ``rows``."""
+        if not self.flagged:
+            return self
+        values = [self.scaled(part, number).reshape(len(part), -1) for number, part in enumerate(series.parts)]
+        return replace(self, gaps=Gaps.learned(values, np.split(rows, series.starts[1:])))
 
     def with_levels_of(self, series: Series) -> "Scaling":
         """Return the scaling with the level of each series over all its rows."""
@@ -339,9 +348,15 @@ class Scaling:
         return values
 
     def features(self, series: Series, number: int = 0) -> Features:
-        """Return the features of every row; a missing value is the previous value, or 0 (the mean) if there is none."""
+        """Return the features of every row; a missing value is its forecast from the values before it.
+
+        Without ``gaps``, because no value was missing in training, it is the last value, or 0 (the mean).
+        """
         values = self.scaled(series, number)
-        parts = [np.nan_to_num(forward_filled(values))]
+        if self.gaps is None:
+            parts = [np.nan_to_num(forward_filled(values))]
+        else:
+            parts = [self.gaps.filled(values.reshape(len(values), -1)).reshape(values.shape)]
         if self.flagged:
             parts.append((~np.isnan(values)).astype(np.float64))
         return np.concatenate(parts, axis=-1)
@@ -367,13 +382,14 @@ class Scaling:
                 cells = value.astype(object)
                 cells[np.isnan(value)] = None
                 plain[name] = cells.tolist()
-        return plain
+        return {**plain, "gaps": None if self.gaps is None else self.gaps.to_dict()}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Scaling":
         """Return the scaling from the result of :meth:`to_dict`."""
         known = {entry.name for entry in fields(cls)}
-        old = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": (), "lagged_covariates": ()}
+        old: dict[str, Any] = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": ()}
+        old |= {"lagged_covariates": (), "gaps": None}
         require(
             "lagged_covariates" in stored or not stored.get("covariate_names"),
             "the run was fitted by an earlier version, in which covariates acted a row before the target; fit again",
@@ -397,7 +413,8 @@ class Scaling:
             for part, axes in shapes.items()
             for name in ("mean", "deviation")
         }
-        return cls(**{**stored, **words, **tables})
+        gaps = None if stored["gaps"] is None else Gaps.from_dict(stored["gaps"])
+        return cls(**{**stored, **words, **tables, "gaps": gaps})
 
     def _places(self, series: Series) -> tuple[list[int], list[int]]:
         """Return the positions of the nodes and variables of this scaling in a series."""

@@ -272,7 +272,7 @@ class Windows:
             scaled_rows[:] = False
             for back in (0, *range(self.horizon, self.horizon + self.window)):
                 scaled_rows[rows[part == 0] - back] = True
-        scaling = Scaling.measured(used, scaled_rows, chosen, by, from_zero)
+        scaling = Scaling.measured(used, scaled_rows, chosen, by, from_zero).with_gaps(used, scaled_rows)
         unseen = unseen_levels(used, scaled_rows)
         if unseen:
             notes += (f"levels that do not occur in the training part have no effect: {', '.join(unseen)}",)
