@@ -167,15 +167,14 @@ def merged(
     >>> merged(values, np.array([0, 1, 1, 2]), "mean"), merged(values, np.array([0, 1, 1, 2]), "last")[0]
     ((array([1., 5., 7.]), array([0, 1, 3])), array([ 1., nan,  7.]))
     """
-    order = np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=key.min(initial=0) - 1))
+    import pandas as pd
+
+    rows = pd.Series(np.arange(len(key))).groupby(key)
+    kept = (rows.last() if how == "last" else rows.first()).to_numpy()
     if how != "mean":
-        kept = order[starts if how == "first" else np.append(starts[1:], len(key)) - 1]
         return values[kept], kept
-    there = ~np.isnan(values[order])
-    counts = np.add.reduceat(there, starts, axis=0, dtype=np.int64)
-    sums = np.add.reduceat(np.where(there, values[order], 0.0), starts, axis=0)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), order[starts]
+    means = pd.DataFrame(values.reshape(len(values), -1)).groupby(key).mean().to_numpy()
+    return means.reshape(len(kept), *values.shape[1:]), kept
 
 
 def merged_note(rows: int, kept: int, how: Duplicates, what: str) -> tuple[str, ...]:

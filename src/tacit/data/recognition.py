@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from tacit.data.background import calendar_number
 from tacit.data.columns import INDEX_NAMES, TIME_NAMES, Columns, unit_time
 from tacit.data.files import Table
 from tacit.data.series import Times
@@ -119,10 +118,11 @@ def clock_set_back(before: np.generic, time: np.generic) -> bool:
     """
     if not isinstance(before, np.datetime64) or not isinstance(time, np.datetime64):
         return False
-    moment = np.array([time])
-    month, weekday, hour = (int(calendar_number(moment, name)[0]) for name in ("month", "weekday", "hour"))
-    back = (before - time) / np.timedelta64(1, "h")
-    return month in AUTUMN and weekday == SUNDAY and hour <= LATEST_HOUR and bool(0 <= back < 1)
+    import pandas as pd
+
+    moment, back = pd.Timestamp(time), (before - time) / np.timedelta64(1, "h")
+    night = moment.day_of_week == SUNDAY and moment.hour <= LATEST_HOUR
+    return night and moment.month in AUTUMN and bool(0 <= back < 1)
 
 
 def restarts(times: Times) -> tuple[int, ...]:
