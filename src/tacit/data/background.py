@@ -1,6 +1,6 @@
-r"""The background of a node, and calendar features of times.
+r"""The background of a node, which moves it apart from the graph, and calendar features of times.
 
-The background: columns of a node that are always in, beside its own past: what moves it apart from the graph.
+The background has columns that are always in, beside the node's own past.
 
 $$y_{i,t} = \text{own past} + \sum_k \beta_{ik}\, b_{ik}(t) + \text{edges} + \text{noise}$$
 
@@ -16,12 +16,9 @@ random walk and intervals grow.
 
 A node uses some of the terms (``used``); the columns of the others are 0 for it.
 
-Calendar features of times: numbers for conditions, and sines and cosines for a model.
-
-$$\sin(2 \pi \phi), \quad \cos(2 \pi \phi)$$
-
-with the phase $\phi \in [0, 1)$ of a time within its hour, day, week, month or year. Midnight is next to 23:59, and
-December next to January.
+Calendar features of times are numbers for conditions, and $\sin 2 \pi \phi$ and $\cos 2 \pi \phi$ for a model, with the
+phase $\phi \in [0, 1)$ of a time within its hour, day, week, month or year. Midnight is next to 23:59, and December
+next to January.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,8 +42,6 @@ WEEK, YEAR = 7 * DAY, 365.2425 * DAY
 CATEGORIES = {"weekend": 2, "weekday": 7, "hour": 24}  # parts of a date, and their numbers of values
 
 # Parts of a date as numbers, with their values for messages, and as phases of a DatetimeIndex.
-
-
 NUMBERS = {
     "year": "such as 2026",
     "month": "1 to 12",

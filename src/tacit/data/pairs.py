@@ -149,9 +149,14 @@ class Pairs:
         series, times = (None if one is None else one.to(device) for one in (self.series, self.times))
         return Pairs(inputs, targets, observed, series, times, covariates, self.units)  # type: ignore[arg-type]
 
+    @property
+    def seen(self) -> Float[Tensor, "pair node channel"]:
+        """1 where a target is known, 0 where it is missing, also if all are known."""
+        return torch.ones_like(self.targets) if self.observed is None else self.observed
+
     def with_mask(self) -> "Pairs":
         """Return the same pairs with an explicit ``observed``."""
-        return replace(self, observed=torch.ones_like(self.targets)) if self.observed is None else self
+        return replace(self, observed=self.seen) if self.observed is None else self
 
     def with_targets(self) -> "Pairs":
         """Return the pairs with at least one known target."""

@@ -90,7 +90,7 @@ class Deviations:
     @classmethod
     def of(cls, pairs: Pairs) -> "Deviations":
         """Return those of some pairs; a constant column has an infinite scale, so that its weight is 0."""
-        inputs, targets, there = pairs.inputs.double(), pairs.targets.double(), _observed(pairs)
+        inputs, targets, there = pairs.inputs.double(), pairs.targets.double(), pairs.seen > 0
         count = there.sum(0).clamp_min(1)
         mean = torch.where(there, targets, 0.0).sum(0) / count
         deviation = (torch.where(there, (targets - mean).square(), 0.0).sum(0) / count).sqrt()
@@ -100,7 +100,7 @@ class Deviations:
 
     def rows(self, pairs: Pairs) -> Rows:
         """Return pairs in units of standard deviations."""
-        there = _observed(pairs)
+        there = pairs.seen > 0
         targets = torch.where(there, (pairs.targets.double() - self.target_mean) / self.target_scale, 0.0)
         return Rows((pairs.inputs.double() - self.input_mean) / self.input_scale, targets, there)
 
@@ -123,10 +123,6 @@ def distinct_inputs(pairs: Pairs, known: int) -> Float[Tensor, "node in_channel"
             else:
                 seen.append(values)
     return kept
-
-
-def _observed(pairs: Pairs) -> Bool[Tensor, "pair node channel"]:
-    return torch.ones_like(pairs.targets, dtype=torch.bool) if pairs.observed is None else pairs.observed > 0
 
 
 def regress(train: Pairs, validation: Pairs, solve: PathSolver, penalties: Sequence[float]) -> RegressionFit:

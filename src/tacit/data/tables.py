@@ -37,6 +37,11 @@ from tacit.data.times import Grid
 from tacit.errors import InputError, require
 
 Column = Shaped[np.ndarray, " row"]
+FOLDERS = "name of a folder"
+SELECTED = (
+    "where selects rows by column '{name}', which is also a node: its forecasts are valid for the selected rows only; "
+    "if it is not a node, drop it or list it in covariates"
+)
 
 
 @dataclass(frozen=True)
@@ -317,13 +322,6 @@ def _on_grid(
         labels=labels,
         levels=known.levels,
     )
-
-
-FOLDERS = "name of a folder"
-SELECTED = (
-    "where selects rows by column '{name}', which is also a node: its forecasts are valid for the selected rows only; "
-    "if it is not a node, drop it or list it in covariates"
-)
 
 
 def read_series(path: str | Path | Table, *, decimal: str = ".", piece: bool = False, **options: Any) -> Series:

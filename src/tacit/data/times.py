@@ -34,6 +34,11 @@ Steps = Int[np.ndarray, " step"]
 
 NUMERIC_DATE = r"^\s*(\d{1,2})[/.\-](\d{1,2})[/.\-](\d{4}|\d{2})(?!\d)(.*)$"  # day and month in either order, then year
 ISO = "write YYYY-MM-DD"
+FEWEST_TIMES = 3
+FEWEST_THERE = 0.5  # of the business days between the first and the last
+DAYS_OF_A_WEEK = 5
+MOST_ROWS_ADDED = 9  # times the number of rows: beyond it a wrong time is more likely than a gap
+LATEST_TIMES = 12  # times that must follow the calendar if older ones do not
 
 
 def parse_dates(
@@ -124,11 +129,6 @@ def looks_like_dates(text: Any) -> bool:
         return guess is not None and bool(pd.to_datetime(text, errors="coerce", format=guess, utc=True).notna().all())
 
 
-FEWEST_TIMES = 3
-FEWEST_THERE = 0.5  # of the business days between the first and the last
-DAYS_OF_A_WEEK = 5
-
-
 @dataclass(frozen=True)
 class Frequency:
     """Every ``stride`` months on the day of ``rule``, or every ``stride`` business days if there is no rule.
@@ -215,9 +215,6 @@ def _stride(steps: Sequence[Int[np.ndarray, " _"]]) -> int | None:
         return None
     stride = int(joined[(len(joined) - 1) // 2])
     return stride if (joined % stride == 0).all() else None
-
-
-MOST_ROWS_ADDED = 9  # times the number of rows: beyond it a wrong time is more likely than a gap
 
 
 @dataclass(frozen=True)
@@ -317,9 +314,6 @@ def _whole_steps(times: Times, step: Any) -> Int[np.ndarray, " step"] | None:
     if times.dtype.kind == "M" and step % np.timedelta64(1, "D") == np.timedelta64(0, "s"):
         allowed = np.maximum(allowed, np.timedelta64(1, "h") / step)
     return None if (np.abs(ratios - steps) > allowed).any() or steps.min() < 1 else steps
-
-
-LATEST_TIMES = 12  # times that must follow the calendar if older ones do not
 
 
 def coming_times(times: Times, count: int) -> Shaped[np.ndarray, " coming"]:

@@ -135,7 +135,7 @@ def gaussian_crps(means: PointPrediction, sigmas: Sigmas, targets: PointPredicti
 
 def residual_sigmas(means: PointPrediction, pairs: Pairs) -> Sigmas:
     """Return the root mean square error of each target over the pairs in which it was observed."""
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    seen = pairs.seen
     counts = seen.sum(0)
     require(
         bool((counts > 0).all()),
@@ -152,7 +152,7 @@ def gaussian_coverage(means: PointPrediction, sigmas: Sigmas, pairs: Pairs, leve
     >>> gaussian_coverage(torch.zeros(4, 1, 1), torch.ones(1, 1), pairs, 0.95)
     0.75
     """
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    seen = pairs.seen
     reach = sigmas * torch.special.ndtri(sigmas.new_tensor((1 + level) / 2))
     inside = ((pairs.targets - means).abs() <= reach).to(seen.dtype)
     return float((inside * seen).sum() / seen.sum())
@@ -160,7 +160,7 @@ def gaussian_coverage(means: PointPrediction, sigmas: Sigmas, pairs: Pairs, leve
 
 def gaussian_scores(means: PointPrediction, sigmas: Sigmas, pairs: Pairs) -> dict[str, float]:
     """Return ``point_mae``, ``point_mse`` and ``crps``, means over all observed targets."""
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    seen = pairs.seen
     error = means - pairs.targets
     values = {
         "point_mae": error.abs(),
@@ -284,7 +284,7 @@ def forecast_scores(
     size = pairs_at_once(model, num_graphs)
     for start in range(0, len(pairs), size):
         chunk, scale = pairs[start : start + size], sizes[start : start + size] if sizes.ndim == 3 else sizes
-        seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
+        seen = chunk.seen
         outputs = model.outputs(chunk.inputs, num_graphs, generator=generator, context=Context.of(chunk))
         samples = model.observation.draw(outputs, generator=generator, draws=NOISE_DRAWS)
         observation, described = model.observation, outputs
