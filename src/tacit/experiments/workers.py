@@ -12,15 +12,17 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import torch
-from distributed import Client, as_completed
-from joblib import Parallel, delayed
 
-from tacit.errors import InputError, TrainingError
+from tacit.errors import InputError, TrainingError, require
 from tacit.experiments.study import Options, Outcomes, RunTasks, Study, Values, try_task
 from tacit.records import versions
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 CONNECT_SECONDS, WORKERS_SECONDS = 6, 4  # time limits
 SCHEMES = ("tcp", "tls")
@@ -34,7 +36,18 @@ def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTask
 
     Raise :class:`InputError` if there is no such cluster, or if one of its workers cannot run these ``options``.
     """
-    _require_address(address)
+    try:
+        from distributed import as_completed
+    except ImportError:
+        raise InputError(
+            "scheduler requires the package distributed, which is not installed; run: pip install 'tacit[dask]'"
+        ) from None
+    try:
+        parts = urlsplit(address)
+        whole = parts.scheme in SCHEMES and bool(parts.hostname) and bool(parts.port) and not parts.path
+    except ValueError:  # a port that is not a number, or too high
+        whole = False
+    require(whole, f"scheduler must be an address like tcp://host:8786, got '{address}'; 'dask scheduler' shows it")
     with _connected(address) as client:
         try:
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
@@ -43,7 +56,16 @@ def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTask
                 f"scheduler must have at least one worker, got {address} with none; start some with 'dask worker "
                 f"{address} --nthreads 1'"
             ) from None
-        _require_able(client, options)
+
+        # Every worker is checked before any task starts, so that a task does not fail an hour later.
+        needed = {name: versions()[name] for name in SAME}
+        for worker, failing in client.run(_what_fails_here, needed, options, on_error="return").items():
+            if isinstance(failing, BaseException):
+                failing = f"tacit {needed['tacit']}, which cannot be used there ({type(failing).__name__}: {failing})"
+            if failing is not None:
+                raise InputError(
+                    f"scheduler requires workers with {failing} at {worker}; set that worker up, or stop it"
+                )
 
         def outcomes(study: Study, tasks: Sequence[str], options: Options) -> Outcomes:
             futures = [client.submit(try_task, study, task, options, pure=False) for task in tasks]
@@ -59,8 +81,10 @@ def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTask
         yield sum(client.ncores().values()), outcomes
 
 
-def _connected(address: str) -> Client:
+def _connected(address: str) -> "Client":
     """Return a client, created in another thread: it would block forever if the server is not a Dask scheduler."""
+    from distributed import Client
+
     found: list[Client | Exception] = []
 
     def connect() -> None:
@@ -79,28 +103,6 @@ def _connected(address: str) -> Client:
         f"scheduler must be a running Dask scheduler, got {address}, which did not answer within {CONNECT_SECONDS} "
         f"s{why}; start one there with 'dask scheduler', or correct the address"
     )
-
-
-def _require_address(address: str) -> None:
-    try:
-        parts = urlsplit(address)
-        whole = parts.scheme in SCHEMES and bool(parts.hostname) and bool(parts.port) and not parts.path
-    except ValueError:  # a port that is not a number, or too high
-        whole = False
-    if not whole:
-        raise InputError(
-            f"scheduler must be an address like tcp://host:8786, got '{address}'; 'dask scheduler' shows it"
-        )
-
-
-def _require_able(client: Client, options: Options) -> None:
-    """Check every worker before any task starts, so that a task does not fail an hour later."""
-    needed = {name: versions()[name] for name in SAME}
-    for worker, found in client.run(_what_fails_here, needed, options, on_error="return").items():
-        if isinstance(found, BaseException):
-            found = f"tacit {needed['tacit']}, which cannot be used there ({type(found).__name__}: {found})"
-        if found is not None:
-            raise InputError(f"scheduler requires workers with {found} at {worker}; set that worker up, or stop it")
 
 
 def _what_fails_here(needed: dict[str, str], options: Options) -> str | None:
@@ -150,8 +152,6 @@ def workers(options: Options, jobs: int = 1, scheduler: str | None = None) -> It
                 f"jobs must be 1 with a scheduler, got {jobs}; leave out --jobs (the workers limit the number of "
                 "tasks), or --scheduler"
             )
-        _require_dask()
-
         with dask_outcomes(scheduler, options) as (slots, outcomes):
             yield Workers(f"on {scheduler}, {slots} at a time", outcomes)
         return
@@ -162,6 +162,7 @@ def workers(options: Options, jobs: int = 1, scheduler: str | None = None) -> It
 
 def _in_processes(jobs: int) -> RunTasks:
     """Return a function that runs tasks in ``jobs`` processes of this machine."""
+    from joblib import Parallel, delayed
 
     def outcomes(study: Study, tasks: Sequence[str], options: Options) -> Outcomes:
         found = Parallel(n_jobs=jobs, batch_size=1, pre_dispatch="all", return_as="generator_unordered")(
@@ -180,13 +181,3 @@ def _in_processes(jobs: int) -> RunTasks:
                 found.close()
 
     return outcomes
-
-
-def _require_dask() -> None:
-    """Raise :class:`InputError` if Dask, an optional dependency, is not installed."""
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "scheduler requires the package distributed, which is not installed; run: pip install 'tacit[dask]'"
-        ) from None
