@@ -15,10 +15,11 @@ from tacit.data.regression import RegressionFit
 from tacit.experiments.replication import rounded, shortened
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import BernoulliGraph
+from tacit.local import ridge_start
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.randomness import generator_for
-from tacit.training import FitResult, FitSettings, LatentGraphModel, fit, ridge_start
+from tacit.training import FitResult, FitSettings, LatentGraphModel, fit
 
 Start = Literal["few edges", "ridge", "no graph"]
 Method = Callable[[Split, int, Options, Listener], Values]  # from the parts of a series and the number of the run

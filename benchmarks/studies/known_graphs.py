@@ -21,11 +21,12 @@ from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
 from tacit.data.windows import Windows
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import EdgePrior, EdgeRules, density_prior
+from tacit.local import filter_start
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter
 from tacit.randomness import generator_for
-from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, filter_start, fit
+from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, fit
 
 # Chosen on simulated networks (genes with signed regulators, perturbed and measured with noise), not on the data of
 # these studies: from an undecided graph and the weights of a ridge regression, hundreds of edges sort themselves out.

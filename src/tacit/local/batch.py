@@ -21,40 +21,44 @@ $$\frac{\partial \ell}{\partial t} = u\, d - 1, \qquad \frac{\partial^2 \ell}{\p
 \frac{\partial^2 \ell}{\partial \phi\, \partial t} = \frac{\partial^2 \ell}{\partial \phi\, \partial f}\, d$$
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from tacit.graph import PRIOR_DEVIATION as SLOPE_DEVIATION
-from tacit.local.gated_fit import GatedFit
-from tacit.local.gated_regression import (
+from tacit.local.newton import Values, maximise
+from tacit.local.regression import (
     MOST_LOGIT,
     NOISE_DEVIATION,
     SPREAD_DEVIATION,
+    GatedFit,
     GatedRegression,
     fill_noise,
     noise_vector,
     states,
 )
-from tacit.local.newton import Values
 from tacit.observation import Derivatives, ObservationModel
 
 AT_ONCE = 2**18  # rows times states evaluated at once
+MOST_NUMBERS = 2**23  # rows times columns of the regressions that are fitted together
 LOGIT_REACH, NOISE_REACH = 3.0, 2.0  # largest changes in one step
 
 
 class RowDerivatives(NamedTuple):
     r"""Log likelihood of rows, and its derivatives by $z$.
 
-    ``second``  $\sum_a q_a (\partial s_a / \partial z + s_a s_a^\top)$, set on and above the diagonal only
+    ``second``  $\sum_a q_a (\partial s_a / \partial z + s_a s_a^\top)$, set on and above the diagonal only;
+                None if it is not asked for
     """
 
     values: Float[Tensor, "fit row"]
     scores: Float[Tensor, "fit row number"]
-    second: Float[Tensor, "fit row number number"]
+    second: Float[Tensor, "fit row number number"] | None
 
 
 class GatedBatch:
@@ -191,6 +195,7 @@ class GatedBatch:
             value[some] += (of_rows.values * weights).sum(1)
             spread = self._spread(of_rows.scores)
             scores = weighted * spread
+            assert of_rows.second is not None
             gradient[some] += scores.sum(1)
             curvature[some] += scores.mT @ (columns * spread) - self._second(weighted, columns, of_rows.second)
         return value, gradient, curvature
@@ -239,19 +244,24 @@ class GatedBatch:
         found[:, weights] /= torch.sigmoid(numbers[:, logits])[..., None]
         return found
 
-    def scores(self, numbers: Float[Tensor, "fit number"]) -> Float[Tensor, "fit row number"]:
-        """Return the gradient of the log likelihood of each row."""
-        parts = []
+    def values_and_scores(
+        self, numbers: Float[Tensor, "fit number"]
+    ) -> tuple[Float[Tensor, "fit row"], Float[Tensor, "fit row number"]]:
+        """Return the log likelihood of each row and its gradient."""
+        parts, places = [], torch.arange(len(numbers))
         for some, rows in self._chunks(len(numbers)):
-            places = torch.arange(len(numbers))[some]
-            found = self.row_derivatives(numbers[some], places, rows).scores
-            parts.append(self.columns[some, rows] * self._spread(found))
-        return torch.cat(parts, 1) if len(numbers) == 1 else torch.cat(parts)
+            found = self.row_derivatives(numbers[some], places[some], rows, bends=False)
+            parts.append((found.values, self.columns[some, rows] * self._spread(found.scores)))
+        values, scores = (torch.cat(one, 1 if len(numbers) == 1 else 0) for one in zip(*parts, strict=True))
+        return values, scores
 
     def row_derivatives(
-        self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"], rows: slice
+        self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"], rows: slice, *, bends: bool = True
     ) -> RowDerivatives:
-        """Return log likelihood of rows and its derivatives by output, messages, logits and noise."""
+        """Return log likelihood of rows and its derivatives by output, messages, logits and noise.
+
+        Without ``bends`` there are no second derivatives.
+        """
         gates, states, acting = self.num_gates, self.states, self.acting
         outputs, logits = self._outputs_and_logits(numbers, which, rows)
         model = self._model(numbers, which)
@@ -265,37 +275,34 @@ class GatedBatch:
             posterior = joint.sub_(values[..., None]).exp_()
         else:
             values, posterior = log_prob[..., 0], torch.ones_like(log_prob)
-        count = 1 + 2 * gates + len(noise)
-        scores = outputs.new_empty(*values.shape, count)
-        second = outputs.new_empty(*values.shape, count, count)
-        messages, chances = slice(0, 1 + gates), slice(1 + gates, 1 + 2 * gates)
-        tilted = posterior * slope
+        count, messages, chances = 1 + 2 * gates + len(noise), slice(0, 1 + gates), slice(1 + gates, 1 + 2 * gates)
+        scores, tilted = outputs.new_empty(*values.shape, count), posterior * slope
         scores[..., messages] = tilted @ acting
+        scores[..., chances] = posterior @ states - probs
+        by_noise = [posterior * one for one in noise]
+        if not bends:
+            for place, likely in enumerate(by_noise, 1 + 2 * gates):
+                scores[..., place] = likely.sum(2)
+            return RowDerivatives(values, scores, None)
+        second = outputs.new_empty(*values.shape, count, count)
         second[..., messages, messages] = _square((posterior * bend).addcmul_(tilted, slope) @ self.pairs, 1 + gates)
         if gates:
-            scores[..., chances] = posterior @ states  # minus the probabilities, below
+            # the score of a logit is that of the acting edge minus its probability, here and in the products
+            acts, open_gates = scores[..., chances], second[..., chances, chances]
             second[..., messages, chances] = _square(tilted @ self.pairs, 1 + gates)[..., 1:]
-            second[..., chances, chances] = _square(posterior @ self.pairs, 1 + gates)[..., 1:, 1:]
+            second[..., messages, chances] -= scores[..., messages, None] * probs[..., None, :]
+            open_gates.copy_(_square(posterior @ self.pairs, 1 + gates)[..., 1:, 1:])
+            open_gates.sub_((acts + probs)[..., None] * probs[..., None, :]).sub_(probs[..., None] * acts[..., None, :])
+            open_gates.sub_(torch.diag_embed(probs * (1 - probs)))
         pairs = iter(of_noise)
-        for number, by_noise in enumerate(noise):
-            place = 1 + 2 * gates + number
-            likely = posterior * by_noise
-            moments = likely @ acting
+        for number, likely in enumerate(by_noise):
+            place, moments = 1 + 2 * gates + number, likely @ acting
             scores[..., place] = moments[..., 0]
             second[..., messages, place] = (posterior * cross[number]).addcmul_(likely, slope) @ acting
-            second[..., chances, place] = moments[..., 1:]
+            second[..., chances, place] = moments[..., 1:] - probs * moments[..., :1]
             for other in range(number, len(noise)):
                 product = (posterior * next(pairs)).addcmul_(likely, noise[other]).sum(2)
                 second[..., place, 1 + 2 * gates + other] = product
-        if gates:
-            # the score of a logit is that of the acting edge minus its probability, here and in the products
-            acts = scores[..., chances]
-            square = second[..., chances, chances]
-            square.sub_(acts[..., None] * probs[..., None, :]).sub_(probs[..., None] * acts[..., None, :])
-            square.add_(probs[..., None] * probs[..., None, :]).sub_(torch.diag_embed(probs * (1 - probs)))
-            second[..., messages, chances] -= scores[..., messages, None] * probs[..., None, :]
-            second[..., chances, 1 + 2 * gates :] -= probs[..., None] * scores[..., None, 1 + 2 * gates :]
-            acts.sub_(probs)
         return RowDerivatives(values, scores, second)
 
     def _chunks(self, count: int) -> list[tuple[slice, slice]]:
@@ -419,6 +426,57 @@ class GatedBatch:
         gated = self.num_gates * self.num_lags
         rest = len(fit.own) + fit.edges.numel() - gated
         return torch.cat([torch.arange(rest), self.rest + torch.arange(gated)])
+
+
+@torch.no_grad()
+def fit_gated(
+    data: Sequence[GatedRegression], starts: Sequence[GatedFit], fixed: Sequence[int | None] | None = None
+) -> list[GatedFit]:
+    """Return the local maximum of each regression from its initial values.
+
+    ``fixed`` fixes the probability of one edge of each regression. A regression may occur several times.
+    """
+    fixed = [None] * len(data) if fixed is None else fixed
+    groups = defaultdict[tuple[object, ...], list[int]](list)
+    for place, (one, start) in enumerate(zip(data, starts, strict=True)):
+        features = 0 if one.features is None or start.slopes is None else one.features.shape[2]
+        noise = sum(value.numel() for value in one.observation.parameters())
+        spread = 0 if one.spread is None else one.spread.shape[1]
+        groups[type(one.observation), int(start.gated.sum()), one.sent.shape[2], features, noise, spread].append(place)
+    found = list(starts)
+    for places in groups.values():
+        places.sort(key=lambda place: len(data[place].targets))
+        largest = max(len(data[place].targets) * (data[place].design.shape[1] + 8) for place in places)
+        at_once = max(1, MOST_NUMBERS // max(1, largest))
+        for first in range(0, len(places), at_once):
+            some = places[first : first + at_once]
+            batch = GatedBatch(
+                [data[place] for place in some], [starts[place] for place in some], [fixed[place] for place in some]
+            )
+            initial = batch.with_effects(batch.numbers())
+            numbers = maximise(batch.evaluate_effects, initial, batch.free, batch.bound, batch.reach)
+            numbers = batch.with_weights(numbers)
+            for place, fit in zip(some, batch.unpacked(numbers), strict=True):
+                found[place] = fit
+    return found
+
+
+def fit_gates(
+    data: Sequence[GatedRegression],
+    gated: Sequence[Bool[Tensor, " _"]],
+    starts: Sequence[GatedFit],
+    prob: float = 0.8,
+) -> list[GatedFit]:
+    """Return the fits with exactly these gated edges; new gates start at ``prob``."""
+    changed = []
+    for start, mask in zip(starts, gated, strict=True):
+        one = start
+        for source in (mask & ~start.gated).nonzero()[:, 0].tolist():
+            one = one.with_gate(source, prob)
+        for source in (start.gated & ~mask).nonzero()[:, 0].tolist():
+            one = one.without_gate(source)
+        changed.append(one)
+    return fit_gated(data, changed)
 
 
 def column_order(data: GatedRegression, fit: GatedFit) -> Int[Tensor, " column"]:

@@ -11,17 +11,7 @@ from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs, distinct_inputs, ridge_regression
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, LagRanges, density_prior
-from tacit.losses import EnergyScore
-from tacit.observation import ObservationModel, SimultaneousNoise
-from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.observation_kinds import build_observation, kinds_of
-from tacit.pipeline.parts import OwnParts
-from tacit.pipeline.preparation import Preparation
-from tacit.predictors import GraphFilter, SimultaneousFilter
-from tacit.randomness import generator_for
-from tacit.shapes import EdgeMask
-from tacit.training import (
-    LatentGraphModel,
+from tacit.local import (
     filter_start,
     is_affordable,
     local_ridge,
@@ -31,6 +21,16 @@ from tacit.training import (
     table_filter_start,
     table_ridge,
 )
+from tacit.losses import EnergyScore
+from tacit.observation import ObservationModel, SimultaneousNoise
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.observation_kinds import build_observation, kinds_of
+from tacit.pipeline.parts import OwnParts
+from tacit.pipeline.preparation import Preparation
+from tacit.predictors import GraphFilter, SimultaneousFilter
+from tacit.randomness import generator_for
+from tacit.shapes import EdgeMask
+from tacit.training import LatentGraphModel
 
 START = (0.05, 0.15)  # range of the initial edge probabilities: a sparse graph in which every edge is possible
 KEPT_START = (0.6, 0.9)  # of a filter: edges that exist act often

@@ -13,6 +13,7 @@ from tacit.assessment.uncertainty import Kept
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.interrupts import deferred_interrupts
+from tacit.local import start_at_regression
 from tacit.pipeline.answer import ListedGraph, answer_sentences, caveats
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
@@ -45,7 +46,6 @@ from tacit.training import (
     densify,
     densify_result,
     fit,
-    start_at_regression,
 )
 
 HALVINGS = (0.1, 0.2)  # fractions of the training after which the worse half of the replicas stops

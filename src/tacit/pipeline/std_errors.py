@@ -18,9 +18,9 @@ from tacit.assessment.uncertainty import (
     adopt_bagged,
     bootstrap,
     estimate_acting,
-    has_moment_estimate,
 )
 from tacit.data import Split, resampling_words
+from tacit.local import has_moment_estimate
 from tacit.training import FitSettings, LatentGraphModel, Listener
 
 LEVEL = 0.95

@@ -36,9 +36,18 @@ from tacit.graph import (
     Features,
     SeriesNumber,
 )
-from tacit.local import Dependence, GatedFit, GatedRegression, Inference, fit_gated, fit_gates
+from tacit.local import (
+    Dependence,
+    GatedFit,
+    GatedRegression,
+    Inference,
+    LocalModel,
+    fit_gated,
+    fit_gates,
+    has_likelihood,
+)
 from tacit.shapes import EdgeMask
-from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood, has_likelihood
+from tacit.training import LatentGraphModel
 
 ROUNDS = 3  # of fits with all slopes, each from better initial values
 SAME = 1e-3  # tolerance of a log likelihood
@@ -77,7 +86,10 @@ def vary_by_likelihood(
         "vary_by_likelihood requires a linear filter with noise that has a likelihood, one target per node and no "
         f"prior, got {type(model.predictor).__name__} with {type(model.observation).__name__}; use vary_by_training",
     )
-    data, tested = NodeRegressions.of(model, train), (tested.to(model.graph.learned.device) & model.graph.learned).cpu()
+    data, tested = (
+        LocalModel.of(model, train.to("cpu")),
+        (tested.to(model.graph.learned.device) & model.graph.learned).cpu(),
+    )
     assert isinstance(model.graph, BernoulliGraph)
     device, training = model.graph.raw.device, Context.of(train.to(model.graph.raw.device))
     graph = ConditionalBernoulliGraph(model.graph, variables, training, varying=tested)
@@ -85,7 +97,7 @@ def vary_by_likelihood(
     between = any(isinstance(one, Category) and isinstance(one.reading, SeriesNumber) for one in variables)
     dependence = Dependence.of_rows(len(train), block, train.series, whole=not between)
     nodes = [
-        _test_node(model, data, node, features, tested[node], dependence.among(data.weights[:, node] > 0))
+        _test_node(data, node, features, tested[node], dependence.among(data.weights[:, node] > 0))
         for node in tested.any(1).nonzero()[:, 0].tolist()
     ]
     p_values, asked = torch.full(tested.shape, torch.nan, dtype=torch.float64), torch.zeros_like(tested)
@@ -112,16 +124,15 @@ def vary_by_likelihood(
 
 
 def _test_node(
-    model: LatentGraphModel,
-    regressions: NodeRegressions,
+    regressions: LocalModel,
     node: int,
     features: Features,
     tested: Bool[Tensor, " node"],
     dependence: Dependence,
 ) -> _Node:
     sources = regressions.sources(node)
-    data = regressions.node(node, _of_node(features, node, sources))
-    asked, start = tested[sources], regressions.start(model, node)
+    data = regressions.node(node, features=_of_node(features, node, sources))
+    asked, start = tested[sources], regressions.start(node)
     for source in (asked & ~start.gated).nonzero()[:, 0].tolist():
         start = start.with_gate(source, 0.8)
     start, asked = _with_few_gates(data, start, asked)
@@ -194,14 +205,14 @@ def _of_node(features: Features, node: int, sources: Tensor) -> Float[Tensor, "p
 
 
 def _with_fits(
-    model: LatentGraphModel, graph: ConditionalBernoulliGraph, data: NodeRegressions, fits: dict[int, GatedFit]
+    model: LatentGraphModel, graph: ConditionalBernoulliGraph, data: LocalModel, fits: dict[int, GatedFit]
 ) -> LatentGraphModel:
     """Return a copy of the model with another graph and the parameters of ``fits``."""
     count = len(data.present)
-    every = [fits.get(node, data.start(model, node)) for node in range(count)]
+    every = [fits.get(node, data.start(node)) for node in range(count)]
     refitted = torch.tensor([node in fits for node in range(count)])
     probs = data.matrix([one.edge_probs for one in every], model.graph.edge_probs)
-    parameters = fitted_by_likelihood(model, data, every, probs, refitted)
+    parameters = data.parameters(every, probs, refitted)
     logits, slopes = parameters["graph.edge_logits"].clone(), torch.zeros_like(graph.context_weights)
     for node, fit in fits.items():
         sources = data.sources(node)

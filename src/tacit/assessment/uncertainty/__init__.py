@@ -29,7 +29,6 @@ from tacit.assessment.uncertainty.decisions import (
 from tacit.assessment.uncertainty.direct import estimate_acting, has_direct_estimate
 from tacit.assessment.uncertainty.gate_tests import MOST_GATES, choose_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
-from tacit.assessment.uncertainty.moment_data import has_moment_estimate
 from tacit.assessment.uncertainty.reliability import Reliability, reliability
 from tacit.assessment.uncertainty.resampled_edges import Kept, resample_rows
 from tacit.assessment.uncertainty.residual import residual_deviation
@@ -66,7 +65,6 @@ __all__ = [
     "expected_wrong_edges",
     "false_discoveries",
     "has_direct_estimate",
-    "has_moment_estimate",
     "intervals_around",
     "listed_edges",
     "loss_difference",

@@ -26,9 +26,9 @@ from tacit.assessment.uncertainty.gate_tests import NodeGates, judge_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.local import LEVEL, QUANTILE, Dependence
+from tacit.local import LEVEL, QUANTILE, Dependence, LocalModel
 from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
-from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood
+from tacit.training import LatentGraphModel
 
 ROWS_PER_COLUMN = 2  # fewer pairs per coefficient are not enough to estimate the gates of a node
 TEST_LEVEL = 0.025  # of the one-sided test of a gate, from which growing noise is considered
@@ -81,7 +81,7 @@ def acting_by_likelihood(
     Without ``intervals`` no errors are computed, which takes a third of the time. If edges may be ``switching``, with
     regimes that are fitted next, growing noise does not compete with gates.
     """
-    data, graph = NodeRegressions.of(model, train), model.graph
+    data, graph = LocalModel.of(model, train.to("cpu")), model.graph
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()
     nodes, enough, beside = list[NodeGates](), list[bool](), list[ExplainedGates]()
     dependence = Dependence.of_rows(len(train), block, train.series)
@@ -105,10 +105,7 @@ def acting_by_likelihood(
         if not switching and bool((one.p_values < TEST_LEVEL).any()) and not residuals[:, node].isnan().all()
     }
     sizes = noise_sizes(residuals, list(asked), None if train.series is None else train.series.cpu()).unbind(1)
-    wide = [
-        replace(data.node(node), spread=size[data.weights[:, node] > 0])
-        for node, size in zip(asked, sizes, strict=True)
-    ]
+    wide = [data.node(node, spread=size) for node, size in zip(asked, sizes, strict=True)]
     explained = explained_gates(wide, list(asked.values()), intervals=intervals)
     for (node, mask), other in zip(asked.items(), explained, strict=True):
         p_values = torch.maximum(beside[node].p_values, other.p_values)
@@ -139,15 +136,12 @@ def acting_by_likelihood(
     shared, together = with_common_gates(ExplainedGates(probs, low, high, p_values, nats), common, gated, sources)
     probs, low, high, p_values, nats = shared
     few = int((learned.any(1) & ~fitted).sum())
-    fits = [
-        replace(one.fit, edges=one.fit.edges * (one.fit.edge_probs / other.edge_probs)[:, None])
-        for one, other in zip(nodes, beside, strict=True)
-    ]
+    fits = [one.fit for one in nodes]
     for number, gate in enumerate(common, 1):
         for node in {gated[place] for place, _ in gate.edges}:
             same = (together[node, data.sources(node)] == number).nonzero()[:, 0].tolist()
             fits[node] = fit_together(data.node(node), same, probs[node, data.sources(node)])
-    parameters = fitted_by_likelihood(model, data, fits, probs, fitted)
+    parameters = data.parameters(fits, probs, fitted)
     return LikelihoodActing(
         probs.to(present),
         (judged & (probs == 1)).to(present.device),

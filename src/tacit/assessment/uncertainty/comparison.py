@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from tacit.data import Pairs
+from tacit.local import Difference, paired_difference
 from tacit.randomness import generator_for
-from tacit.training import Difference, LatentGraphModel, pair_losses, paired_difference
+from tacit.training import LatentGraphModel, pair_losses
 
 State = dict[str, Tensor]
 

@@ -2,10 +2,10 @@
 
 from tacit.assessment.uncertainty.acting import Acting, acting
 from tacit.assessment.uncertainty.acting_likelihood import LikelihoodActing, acting_by_likelihood
-from tacit.assessment.uncertainty.moment_data import has_moment_estimate
 from tacit.assessment.uncertainty.resampled_edges import Kept
 from tacit.data import Pairs
-from tacit.training import LatentGraphModel, has_likelihood
+from tacit.local import has_likelihood, has_moment_estimate
+from tacit.training import LatentGraphModel
 
 
 def has_direct_estimate(model: LatentGraphModel) -> bool:

@@ -13,15 +13,16 @@ by $\lambda$ differ by a factor above 1.5, an assumption of one of them is viola
 """
 
 import math
+import sys
 
 from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
 from tacit.assessment.uncertainty.checks import ReplicaProbs
-from tacit.assessment.uncertainty.moments import TINY
 from tacit.shapes import EdgeMask, EdgeProbs
 
+TINY = sys.float_info.min
 MOST_RHO = 0.9  # upper bound: by chance, training may seem to explain all of the variance
 FEWEST_KEEPING = 4  # replicas that must keep an edge to estimate its spread
 FEWEST_EDGES = 5  # edges well inside (0, 1) that are required to compare variances

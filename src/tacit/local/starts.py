@@ -20,11 +20,12 @@ from torch import Tensor, nn
 from tacit.data import RIDGE_PENALTIES, Pairs, RegressionFit, ridge_regression
 from tacit.errors import require
 from tacit.graph import CandidateEdges, GraphDistribution
+from tacit.local.batch import fit_gated
+from tacit.local.model import LocalModel, has_likelihood
+from tacit.local.ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
 from tacit.predictors import GraphFilter
 from tacit.shapes import EdgeMask, EdgeProbs
-from tacit.training.local_ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
-from tacit.training.model import LatentGraphModel
-from tacit.training.node_regressions import has_likelihood, start_at_likelihood
+from tacit.training import LatentGraphModel
 
 # Measured on GPVAR, where 11% of the pairs are edges: training from here found the true graph.
 TOP, HIGH, LOW = 0.15, 0.5, 0.03
@@ -124,12 +125,19 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     r"""Set a linear filter to regressions on the possible edges; return whether this was done.
 
     With $w_{ij}$ the weights of the regression of node $i$ on its own inputs and its possible sources, an edge starts
-    at $w_{ij} / \theta_{ij}$, so that the mean over graphs equals the regression. The noise starts at the residual
-    standard deviation. Weights of steps older than :func:`regression_lags` start at 0.
+    at $w_{ij} / \theta_{ij}$, so that the mean over graphs equals the regression. For noise without a moment estimate
+    it is the maximum of the likelihood in which all edges always act; otherwise it is a ridge regression, the noise
+    starts at the residual standard deviation, and weights of steps older than :func:`regression_lags` start at 0.
     """
     predictor, probs = model.predictor, model.graph.edge_probs.detach()
     if has_likelihood(model) and not model.observation.by_moments:
-        return start_at_likelihood(model, train)
+        data, fits = LocalModel.of(model, train.to("cpu")), []
+        for some in data.chunks():
+            regressions = [data.node(node) for node in some]
+            fits.extend(fit_gated(regressions, [one.start() for one in regressions]))
+        state = data.parameters(fits, probs, torch.ones(len(fits), dtype=torch.bool))
+        model.load_state_dict({name: new for name, new in state.items() if not name.startswith("graph.")}, strict=False)
+        return True
     candidates = regression_table(predictor, model.graph, train)
     if candidates is None or not isinstance(predictor, GraphFilter):
         return False

@@ -9,18 +9,11 @@ from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import CandidateEdges
+from tacit.local import filter_start, is_affordable, local_ridge, table_edge_start, table_filter_start, table_ridge
+from tacit.local.starts import regression_lags
 from tacit.predictors import GraphFilter
-from tacit.training import (
-    filter_start,
-    is_affordable,
-    local_ridge,
-    table_edge_start,
-    table_filter_start,
-    table_ridge,
-)
-from tacit.training.warm_start import regression_lags
 
-module = import_module("tacit.training.local_ridge")  # the function has the name of its file
+module = import_module("tacit.local.ridge")  # the function has the name of its file
 ridge_module = import_module("tacit.data.ridge")
 NODES, WINDOW = 5, 2
 

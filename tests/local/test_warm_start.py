@@ -6,11 +6,12 @@ from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
+from tacit.local import start_at_regression
+from tacit.local.starts import filter_start, ridge_start
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter
-from tacit.training import LatentGraphModel, start_at_regression
-from tacit.training.warm_start import filter_start, ridge_start
+from tacit.training import LatentGraphModel
 
 
 def linear_pairs(rng, rows=200, nodes=4, window=2, features=1, channels=1, noise=0.1):
