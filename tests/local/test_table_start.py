@@ -6,15 +6,15 @@ import pytest
 import torch
 
 from tacit.data import Pairs
-from tacit.data.ridge import ridge_regression
+from tacit.data.regression import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import CandidateEdges
 from tacit.local import filter_start, is_affordable, local_ridge, table_edge_start, table_filter_start, table_ridge
 from tacit.local.starts import regression_lags
 from tacit.predictors import GraphFilter
 
-module = import_module("tacit.local.ridge")  # the function has the name of its file
-ridge_module = import_module("tacit.data.ridge")
+module = import_module("tacit.local.ridge")
+ridge_module = import_module("tacit.data.regression")
 NODES, WINDOW = 5, 2
 
 
