@@ -9,6 +9,7 @@ are two objectives on the same data: the exact likelihood (:mod:`tacit.local.bat
 mean and variance (:mod:`tacit.local.moments`), which do not need the shape of the noise.
 """
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.data import Pairs
+from tacit.graph import GraphDistribution
 from tacit.local.regression import GatedFit, GatedRegression
 from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter, LinearParts
@@ -212,6 +214,14 @@ class LocalModel:
             noise.append(fit.observation if known else observation.chosen([node]).cpu().double())
         own = torch.stack([fit.own for fit in fits])
         return self._parameters(own, effects, edge_probs, observation.joined(noise), fitted)
+
+    def with_graph(self, graph: GraphDistribution, parameters: Mapping[str, Tensor]) -> LatentGraphModel:
+        """Return a copy of the model with another graph, and these parameters of predictor and noise."""
+        new = copy.deepcopy(self.model)
+        kept = {name: value for name, value in parameters.items() if not name.startswith("graph.")}
+        new.load_state_dict(kept, strict=False)
+        new.graph = graph
+        return new
 
     def parameters_by_moments(
         self,

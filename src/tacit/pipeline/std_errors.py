@@ -15,7 +15,6 @@ from tacit.assessment.uncertainty import (
     Kept,
     acting_words,
     adopt,
-    adopt_bagged,
     bootstrap,
     estimate_acting,
 )
@@ -165,7 +164,7 @@ def _from_bootstrap(
     """Return the estimate of the replicas; with ``change`` the model gets their mean if it predicts as well."""
     from scipy import stats
 
-    adopted = change and adopt_bagged(model, found, split.validation)
+    adopted = change and adopt(model, found.parameters, split.validation)
     uncertainty = {
         "replicas": float(len(found.resampled)),
         "rho": found.rho,

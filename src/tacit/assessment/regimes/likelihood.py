@@ -11,7 +11,6 @@ large, and the intervals reach from 0 to 1. So it is for two edges: two regimes 
 joint distribution has three.
 """
 
-import copy
 from typing import Literal
 
 import torch
@@ -133,9 +132,7 @@ def regimes_by_likelihood(
             weights[place][number] = of_weights.to(weights.value)
             marginals[place][rows, slots] = of_marginals.to(marginals.value)
     parameters = data.parameters(fits, constant.edge_probs.detach().cpu(), torch.tensor(changed))
-    new = copy.deepcopy(model)
-    new.load_state_dict({name: one for name, one in parameters.items() if not name.startswith("graph.")}, strict=False)
-    new.graph = graph.to(model.graph.raw.device)
+    new = data.with_graph(graph.to(model.graph.raw.device), parameters)
     return RegimeFit(new, count, blocks, probs, weights, marginals, steps)
 
 

@@ -39,8 +39,7 @@ from tacit.assessment.uncertainty.explanations import (
     noise_sizes,
 )
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
-from tacit.assessment.uncertainty.replica_spread import FEWEST_KEEPING
-from tacit.assessment.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
+from tacit.assessment.uncertainty.resamples import FEWEST_KEEPING, EdgeMasks, Kept, kept_edges, resample_rows
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.local import (

@@ -2,7 +2,7 @@
 
 from tacit.assessment.uncertainty.acting import Acting, acting
 from tacit.assessment.uncertainty.acting_likelihood import LikelihoodActing, acting_by_likelihood
-from tacit.assessment.uncertainty.resampled_edges import Kept
+from tacit.assessment.uncertainty.resamples import Kept
 from tacit.data import Pairs
 from tacit.local import has_likelihood, has_moment_estimate
 from tacit.training import LatentGraphModel
