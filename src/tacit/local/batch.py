@@ -186,13 +186,15 @@ class GatedBatch:
         value, gradient, curvature = -(away * pull).sum(1) / 2, -pull, self.precision[which]
         for some, rows in self._chunks(len(which)):
             of_rows = self.row_derivatives(numbers[some], which[some], rows)
-            weights, columns = self.weights[which[some], rows], self.columns[which[some], rows]
+            weights, columns = self.weights[which[some], rows], self.columns[self._range(which[some]), rows]
             weighted = columns if self.equal_weights else columns * weights[..., None]
             value[some] += (of_rows.values * weights).sum(1)
-            spread = self._spread(of_rows.scores)
-            scores = weighted * spread
-            gradient[some] += scores.sum(1)
-            curvature[some] += scores.mT @ (columns * spread) - self._second(weighted, columns, of_rows.second)
+            scores, rest = of_rows.scores, self.rest
+            gradient[some, :rest] += (scores[:, None, :, 0] @ weighted[..., :rest])[:, 0]
+            gradient[some, rest:] += (weighted[..., rest:] * self._of_owners(scores[..., 1:], 1)).sum(1)
+            # products of scores belong to the same columns as the second derivatives
+            second = of_rows.second.addcmul_(scores[..., None], scores[..., None, :], value=-1)
+            curvature[some] -= self._second(weighted, columns, second)
         return value, gradient, curvature
 
     def evaluate_effects(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> Values:
@@ -312,7 +314,7 @@ class GatedBatch:
     ) -> tuple[Float[Tensor, "fit row state"], Float[Tensor, "fit #row gate"]]:
         """Return the output for every state of the gates, and the logits of their probabilities."""
         gates, rest, end = self.num_gates, self.rest, self.num_weights
-        columns = self.columns[which, rows]
+        columns = self.columns[self._range(which), rows]
         base = self.offset[which, rows] + (columns[..., :rest] @ numbers[:, :rest, None])[..., 0]
         if not gates:
             return base[..., None], base.new_zeros(len(which), 1, 0)
@@ -340,6 +342,13 @@ class GatedBatch:
         found: Tensor = (log_prob + logits @ self.states.mT + logsigmoid(-logits).sum(2, keepdim=True)).logsumexp(2)
         return found
 
+    @staticmethod
+    def _range(which: Int[Tensor, " fit"]) -> slice | Int[Tensor, " fit"]:
+        """Return consecutive fits as a range, whose columns need no copy."""
+        if not len(which) or not bool((which.diff() == 1).all()):
+            return which
+        return slice(int(which[0]), int(which[-1]) + 1)
+
     def _model(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> ObservationModel:
         model = self.observation.chosen(which.tolist()).requires_grad_(requires_grad=False)
         fill_noise(model, numbers[:, self.first_noise : self.first_spread])
@@ -351,7 +360,9 @@ class GatedBatch:
         """Return the logarithm $t$ of the scale of the noise; None if it is constant."""
         if self.first_spread == self.num_columns:
             return None
-        return (self.columns[which, rows, self.first_spread :] @ numbers[:, self.first_spread :, None])[..., 0]
+        return (self.columns[self._range(which), rows, self.first_spread :] @ numbers[:, self.first_spread :, None])[
+            ..., 0
+        ]
 
     def _derivatives(
         self,

@@ -13,6 +13,7 @@ from tacit.local.gated_regression import GatedRegression
 from tacit.local.newton import maximise
 
 MOST_NUMBERS = 2**23  # rows times columns of the regressions that are fitted together
+MANY_ROWS, ROWS_PER_COLUMN = 2**12, 40  # rows of a first fit, from which the fit of all rows starts
 
 
 @torch.no_grad()
@@ -24,6 +25,7 @@ def fit_gated(
     ``fixed`` fixes the probability of one edge of each regression. A regression may occur several times.
     """
     fixed = [None] * len(data) if fixed is None else fixed
+    starts = from_few_rows(data, starts)
     groups = defaultdict[tuple[object, ...], list[int]](list)
     for place, (one, start) in enumerate(zip(data, starts, strict=True)):
         features = 0 if one.features is None or start.slopes is None else one.features.shape[2]
@@ -45,6 +47,22 @@ def fit_gated(
             numbers = batch.with_weights(numbers)
             for place, fit in zip(some, batch.unpacked(numbers), strict=True):
                 found[place] = fit
+    return found
+
+
+def from_few_rows(data: Sequence[GatedRegression], starts: Sequence[GatedFit]) -> list[GatedFit]:
+    """Return initial values of regressions with many rows: fits of every ``k``-th row, where they start at 0.
+
+    Without gates there is one maximum. Most steps are then made with a fraction of the rows.
+    """
+    found, steps = list(starts), dict[int, int]()
+    for place, (one, start) in enumerate(zip(data, starts, strict=True)):
+        few = max(MANY_ROWS, ROWS_PER_COLUMN * one.design.shape[1])
+        if len(one.targets) >= 2 * few and not start.gated.any() and not start.weights.any():
+            steps[place] = len(one.targets) // few
+    thinned = [data[place].every(step) for place, step in steps.items()]
+    for place, fit in zip(steps, fit_gated(thinned, [starts[place] for place in steps]) if steps else [], strict=True):
+        found[place] = fit
     return found
 
 
