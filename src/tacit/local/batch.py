@@ -46,6 +46,7 @@ from tacit.observation import Derivatives, ObservationModel
 
 AT_ONCE = 2**18  # rows times states evaluated at once
 MOST_NUMBERS = 2**23  # rows times columns of the regressions that are fitted together
+MANY_ROWS, ROWS_PER_COLUMN = 2**12, 40  # rows of a first fit, from which the fit of all rows starts
 LOGIT_REACH, NOISE_REACH = 3.0, 2.0  # largest changes in one step
 
 
@@ -190,14 +191,16 @@ class GatedBatch:
         value, gradient, curvature = -(away * pull).sum(1) / 2, -pull, self.precision[which]
         for some, rows in self._chunks(len(which)):
             of_rows = self.row_derivatives(numbers[some], which[some], rows)
-            weights, columns = self.weights[which[some], rows], self.columns[which[some], rows]
+            weights, columns = self.weights[which[some], rows], self.columns[self._range(which[some]), rows]
             weighted = columns if self.equal_weights else columns * weights[..., None]
             value[some] += (of_rows.values * weights).sum(1)
-            spread = self._spread(of_rows.scores)
-            scores = weighted * spread
-            assert of_rows.second is not None
-            gradient[some] += scores.sum(1)
-            curvature[some] += scores.mT @ (columns * spread) - self._second(weighted, columns, of_rows.second)
+            scores, rest, second = of_rows.scores, self.rest, of_rows.second
+            assert second is not None
+            gradient[some, :rest] += (scores[:, None, :, 0] @ weighted[..., :rest])[:, 0]
+            gradient[some, rest:] += (weighted[..., rest:] * self._of_owners(scores[..., 1:], 1)).sum(1)
+            # products of scores belong to the same columns as the second derivatives
+            second = second.addcmul_(scores[..., None], scores[..., None, :], value=-1)
+            curvature[some] -= self._second(weighted, columns, second)
         return value, gradient, curvature
 
     def evaluate_effects(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> Values:
@@ -319,7 +322,7 @@ class GatedBatch:
     ) -> tuple[Float[Tensor, "fit row state"], Float[Tensor, "fit #row gate"]]:
         """Return the output for every state of the gates, and the logits of their probabilities."""
         gates, rest, end = self.num_gates, self.rest, self.num_weights
-        columns = self.columns[which, rows]
+        columns = self.columns[self._range(which), rows]
         base = self.offset[which, rows] + (columns[..., :rest] @ numbers[:, :rest, None])[..., 0]
         if not gates:
             return base[..., None], base.new_zeros(len(which), 1, 0)
@@ -347,6 +350,13 @@ class GatedBatch:
         found: Tensor = (log_prob + logits @ self.states.mT + logsigmoid(-logits).sum(2, keepdim=True)).logsumexp(2)
         return found
 
+    @staticmethod
+    def _range(which: Int[Tensor, " fit"]) -> slice | Int[Tensor, " fit"]:
+        """Return consecutive fits as a range, whose columns need no copy."""
+        if not len(which) or not bool((which.diff() == 1).all()):
+            return which
+        return slice(int(which[0]), int(which[-1]) + 1)
+
     def _model(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> ObservationModel:
         model = self.observation.chosen(which.tolist()).requires_grad_(requires_grad=False)
         fill_noise(model, numbers[:, self.first_noise : self.first_spread])
@@ -358,7 +368,9 @@ class GatedBatch:
         """Return the logarithm $t$ of the scale of the noise; None if it is constant."""
         if self.first_spread == self.num_columns:
             return None
-        return (self.columns[which, rows, self.first_spread :] @ numbers[:, self.first_spread :, None])[..., 0]
+        return (self.columns[self._range(which), rows, self.first_spread :] @ numbers[:, self.first_spread :, None])[
+            ..., 0
+        ]
 
     def _derivatives(
         self,
@@ -437,6 +449,7 @@ def fit_gated(
     ``fixed`` fixes the probability of one edge of each regression. A regression may occur several times.
     """
     fixed = [None] * len(data) if fixed is None else fixed
+    starts = from_few_rows(data, starts)
     groups = defaultdict[tuple[object, ...], list[int]](list)
     for place, (one, start) in enumerate(zip(data, starts, strict=True)):
         features = 0 if one.features is None or start.slopes is None else one.features.shape[2]
@@ -458,6 +471,22 @@ def fit_gated(
             numbers = batch.with_weights(numbers)
             for place, fit in zip(some, batch.unpacked(numbers), strict=True):
                 found[place] = fit
+    return found
+
+
+def from_few_rows(data: Sequence[GatedRegression], starts: Sequence[GatedFit]) -> list[GatedFit]:
+    """Return initial values of regressions with many rows: fits of every ``k``-th row, where they start at 0.
+
+    Without gates there is one maximum. Most steps are then made with a fraction of the rows.
+    """
+    found, steps = list(starts), dict[int, int]()
+    for place, (one, start) in enumerate(zip(data, starts, strict=True)):
+        few = max(MANY_ROWS, ROWS_PER_COLUMN * one.design.shape[1])
+        if len(one.targets) >= 2 * few and not start.gated.any() and not start.weights.any():
+            steps[place] = len(one.targets) // few
+    thinned = [data[place].every(step) for place, step in steps.items()]
+    for place, fit in zip(steps, fit_gated(thinned, [starts[place] for place in steps]) if steps else [], strict=True):
+        found[place] = fit
     return found
 
 

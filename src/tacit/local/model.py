@@ -125,15 +125,18 @@ class LocalModel:
         self,
         node: int,
         *,
+        rows: Bool[Tensor, " pair"] | None = None,
         features: Float[Tensor, "pair source feature"] | None = None,
         spread: Float[Tensor, "pair size"] | None = None,
     ) -> GatedRegression:
         """Return the regression of one node by its likelihood, over the rows in which its target is observed.
 
+        ``rows``      those that are used; None for all
         ``features``  of the pairs and the node's sources, on which probabilities may depend
         ``spread``    columns of the pairs on which the scale of the noise may depend
         """
         known = self.weights[:, node] > 0
+        known = known if rows is None else known & rows.to(known.device)
         observation = self.model.observation.chosen([node]) if has_likelihood(self.model) else GaussianNoise(1)
         own, sent, offset = self._columns(node)
         return GatedRegression(

@@ -138,6 +138,19 @@ class GatedRegression:
         """The design matrix: own columns, then the lags of each source."""
         return torch.cat([self.own, self.sent.transpose(0, 1).flatten(1)], 1)
 
+    def every(self, step: int) -> "GatedRegression":
+        """Return the regression of every ``step``-th row."""
+        return replace(
+            self,
+            own=self.own[::step],
+            sent=self.sent[:, ::step],
+            offset=self.offset[::step],
+            targets=self.targets[::step],
+            weights=self.weights[::step],
+            features=None if self.features is None else self.features[::step],
+            spread=None if self.spread is None else self.spread[::step],
+        )
+
     def start(self) -> GatedFit:
         """Return initial values: weights of 0 and no gates."""
         sources, _, lags = self.sent.shape

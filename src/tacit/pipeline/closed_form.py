@@ -12,6 +12,8 @@ import time
 import torch
 
 from tacit.assessment.uncertainty import (
+    Acting,
+    LikelihoodActing,
     adopt,
     estimate_acting,
     has_direct_estimate,
@@ -58,11 +60,13 @@ def fit_closed_form(
     block: int = 1,
     assessed: bool = True,
     switching: bool = False,
-) -> FitResult | None:
-    """Return the fit of a copy of the model; None if regressions do not give one.
+    intervals: bool = False,
+) -> tuple[FitResult, Acting | LikelihoodActing] | None:
+    """Return the fit of a copy of the model, and how often edges act; None if regressions do not give one.
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is
-    ``assessed``: the assessment then reports them. ``switching`` means that regimes are fitted next.
+    ``assessed``: the assessment then reports them. ``switching`` means that regimes are fitted next. ``intervals`` are
+    computed if the assessment uses them.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
@@ -74,13 +78,13 @@ def fit_closed_form(
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
-    found = estimate_acting(model, split.train, replicas=0, block=block, intervals=False, switching=switching)
+    found = estimate_acting(model, split.train, replicas=0, block=block, intervals=intervals, switching=switching)
     adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None
     state = {name: value.detach().clone() for name, value in model.state_dict().items()}
     loss = mean_loss(model, split.validation, state)
-    return FitResult(
+    result = FitResult(
         model,
         best=0,
         replicas=[Replica(seed, loss, None)],
@@ -92,3 +96,4 @@ def fit_closed_form(
         interrupted=False,
         warnings=[] if assessed else found.warnings,
     )
+    return result, found

@@ -10,9 +10,11 @@ from tacit.assessment.uncertainty import (
     MOST_PARAMETERS,
     QUICK_SANDWICH,
     STARTS,
+    Acting,
     EdgeIntervals,
     EdgeUncertainty,
     Kept,
+    LikelihoodActing,
     acting_words,
     adopt,
     bootstrap,
@@ -79,6 +81,7 @@ def estimate_std_errors(
     change: bool = False,
     trained: bool = True,
     switching: bool = False,
+    earlier: Acting | LikelihoodActing | None = None,
 ) -> EdgeErrors:
     """Return how often edges act, with standard errors; with ``change`` the model gets the better estimate.
 
@@ -86,12 +89,20 @@ def estimate_std_errors(
     errors. Otherwise, or if the model would forecast worse with this estimate, replicas are trained on resampled data.
     ``kept`` selects the edges of each resample, ``starts`` is the number of further fits from other random starts, and
     ``thorough`` raises the size limit of the sandwich estimate. No replicas are trained unless ``trained``.
-    ``switching`` means that regimes are fitted next.
+    ``switching`` means that regimes are fitted next. ``earlier`` is what the fit of the same pairs and edges found.
     """
     found = None
     if moments:
         found = _from_moments(
-            model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=change, switching=switching
+            model,
+            split,
+            replicas=replicas,
+            block=block,
+            seed=seed,
+            kept=kept,
+            change=change,
+            switching=switching,
+            earlier=earlier,
         )
     if replicas and trained and (found is None or found.rejected):
         resampled = _from_bootstrap(
@@ -131,10 +142,18 @@ def _from_moments(
     kept: Kept | None,
     change: bool,
     switching: bool,
+    earlier: Acting | LikelihoodActing | None,
 ) -> EdgeErrors:
     """Return how often edges act; with ``change`` the model gets this estimate, unless it then forecasts worse."""
     found = estimate_acting(
-        model, split.train, replicas=replicas, block=block, seed=seed, kept=kept, switching=switching
+        model,
+        split.train,
+        replicas=replicas,
+        block=block,
+        seed=seed,
+        kept=kept,
+        switching=switching,
+        earlier=earlier,
     )
     adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     uncertainty = {

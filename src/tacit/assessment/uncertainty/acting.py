@@ -37,6 +37,7 @@ from tacit.assessment.uncertainty.explanations import (
     explained_gates,
     explained_regressions,
     noise_sizes,
+    usual_rows,
 )
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.assessment.uncertainty.resamples import FEWEST_KEEPING, EdgeMasks, Kept, kept_edges, resample_rows
@@ -163,13 +164,15 @@ def acting(
     kept: Kept | None = None,
     intervals: bool = True,
     switching: bool = False,
+    earlier: Acting | None = None,
 ) -> Acting:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     ``replicas`` is the number of resamples, drawn as in :func:`~tacit.assessment.uncertainty.bootstrap`. ``kept``
     returns the edges that may exist given the rows of a resample: others are excluded from its regressions. Without
     ``intervals`` the likelihood gives probabilities only, which takes half its time. Where edges may be ``switching``,
-    with regimes that are fitted next, growing noise does not compete with gates, and the moments decide.
+    with regimes that are fitted next, growing noise does not compete with gates, and the moments decide. The results of
+    the likelihood are those of an ``earlier`` estimate from the same pairs and edges, if it is given.
     """
     require(
         has_moment_estimate(model),
@@ -197,7 +200,10 @@ def acting(
     judged &= ~assumed
     explained = torch.zeros_like(judged) if switching else judged
     may_join = torch.zeros_like(judged) if switching else learned & ~assumed
-    gates, together = _gates(data, explained, may_join, nodes, train, dependence, intervals=intervals)
+    if earlier is None:
+        gates, together = _gates(data, explained, may_join, nodes, train, dependence, intervals=intervals)
+    else:
+        gates, together = earlier.gates, earlier.together
     tests = torch.full_like(gates.p_values, torch.nan)
     tests[learned] = p_values
     tests = torch.where(explained, torch.maximum(tests, gates.p_values), tests)
@@ -304,20 +310,30 @@ def _gates(
     masks = [judged[node, data.sources(node)].cpu() for node in places]
     sizes = noise_sizes(residuals, places, None if train.series is None else train.series.cpu()).unbind(1)
     known = [~residuals[:, node].isnan() for node in places]
-    regressions = [data.node(node, spread=size) for node, size in zip(places, sizes, strict=True)]
+    for rows, node in zip(known, places, strict=True):
+        every_row = data.moments(node)
+        rows &= usual_rows(every_row.own, every_row.sent).cpu()
+    regressions = [
+        data.node(node, rows=rows, spread=size) for node, rows, size in zip(places, known, sizes, strict=True)
+    ]
     found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
     gated = list[int]()
+    parts = explained_regressions(regressions, masks)
     for place, (node, mask, one) in enumerate(
-        zip(places, masks, explained_gates(regressions, masks, intervals=intervals), strict=True)
+        zip(places, masks, explained_gates(parts, masks, intervals=intervals), strict=True)
     ):
         sources = data.sources(node).cpu()[mask]
         for matrix, values in zip(found, one, strict=True):
             matrix[node, sources] = values[mask]
         if bool((one.edge_probs < 1).any()):
             gated.append(place)
-    masks = [may_gate[places[place], data.sources(places[place])].cpu() for place in gated]
+    wider = [may_gate[places[place], data.sources(places[place])].cpu() for place in gated]
+    more = [number for number, place in enumerate(gated) if not torch.equal(wider[number], masks[place])]
+    several = explained_regressions([regressions[gated[number]] for number in more], [wider[number] for number in more])
+    beside = {gated[number]: one for number, one in zip(more, several, strict=True)}
+    masks = wider
     common = common_gates(
-        [one for one, _ in explained_regressions([regressions[place] for place in gated], masks)],
+        [beside.get(place, parts[place])[0] for place in gated],
         [torch.ones(int(mask.sum()), dtype=torch.bool) for mask in masks],
         [known[place] for place in gated],
         dependence,

@@ -21,12 +21,13 @@ from tacit.assessment.uncertainty.explanations import (
     explained_gates,
     explained_regressions,
     noise_sizes,
+    usual_rows,
 )
 from tacit.assessment.uncertainty.gate_tests import NodeGates, judge_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.local import LEVEL, QUANTILE, Dependence, LocalModel
+from tacit.local import LEVEL, QUANTILE, Dependence, LocalModel, fit_gated
 from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
@@ -81,7 +82,12 @@ def acting_by_likelihood(
     Without ``intervals`` no errors are computed, which takes a third of the time. If edges may be ``switching``, with
     regimes that are fitted next, growing noise does not compete with gates.
     """
-    data, graph = LocalModel.of(model, train.to("cpu")), model.graph
+    every_row, graph = LocalModel.of(model, train.to("cpu")), model.graph
+    weights = every_row.weights.clone()
+    for node in range(weights.shape[1]):
+        whole = every_row.node(node)
+        weights[every_row.weights[:, node] > 0, node] *= usual_rows(whole.own, whole.sent)
+    data = replace(every_row, weights=weights)
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()
     nodes, enough, beside = list[NodeGates](), list[bool](), list[ExplainedGates]()
     dependence = Dependence.of_rows(len(train), block, train.series)
@@ -106,7 +112,8 @@ def acting_by_likelihood(
     }
     sizes = noise_sizes(residuals, list(asked), None if train.series is None else train.series.cpu()).unbind(1)
     wide = [data.node(node, spread=size) for node, size in zip(asked, sizes, strict=True)]
-    explained = explained_gates(wide, list(asked.values()), intervals=intervals)
+    parts = explained_regressions(wide, list(asked.values()))
+    explained = explained_gates(parts, list(asked.values()), intervals=intervals)
     for (node, mask), other in zip(asked.items(), explained, strict=True):
         p_values = torch.maximum(beside[node].p_values, other.p_values)
         both = ExplainedGates(other.edge_probs, other.low, other.high, p_values, other.nats)
@@ -137,10 +144,16 @@ def acting_by_likelihood(
     probs, low, high, p_values, nats = shared
     few = int((learned.any(1) & ~fitted).sum())
     fits = [one.fit for one in nodes]
+    fewer = (weights != every_row.weights).any(0)
+    for some in data.chunks():  # forecasts are made from unusual inputs too
+        some = [node for node in some if fewer[node]]
+        again = fit_gated([every_row.node(node) for node in some], [fits[node] for node in some])
+        for node, fit in zip(some, again, strict=True):
+            fits[node] = fit
     for number, gate in enumerate(common, 1):
         for node in {gated[place] for place, _ in gate.edges}:
             same = (together[node, data.sources(node)] == number).nonzero()[:, 0].tolist()
-            fits[node] = fit_together(data.node(node), same, probs[node, data.sources(node)])
+            fits[node] = fit_together(every_row.node(node), same, probs[node, data.sources(node)])
     parameters = data.parameters(fits, probs, fitted)
     return LikelihoodActing(
         probs.to(present),

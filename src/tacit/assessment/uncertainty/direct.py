@@ -23,11 +23,15 @@ def estimate_acting(
     kept: Kept | None = None,
     intervals: bool = True,
     switching: bool = False,
+    earlier: Acting | LikelihoodActing | None = None,
 ) -> Acting | LikelihoodActing:
     """Return how often the learned edges act; see :func:`acting` and :func:`acting_by_likelihood`.
 
-    Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood gives no errors.
+    Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood gives no errors. What the
+    likelihood says is taken from an ``earlier`` result of the same pairs and edges, if it is given.
     """
+    if isinstance(earlier, LikelihoodActing):
+        return earlier
     if has_moment_estimate(model):
         return acting(
             model,
@@ -38,5 +42,6 @@ def estimate_acting(
             kept=kept,
             intervals=intervals,
             switching=switching,
+            earlier=earlier,
         )
     return acting_by_likelihood(model, train, block=block, intervals=intervals, switching=switching)
