@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tacit.assessment.uncertainty.decisions import ACTS, acting_words
-from tacit.assessment.uncertainty.explanations import HALF_LIVES, explained_gates, noise_sizes
+from tacit.assessment.uncertainty.explanations import HALF_LIVES, explained_gates, explained_regressions, noise_sizes
 from tacit.local import GatedRegression
 from tacit.observation import GaussianNoise
 
@@ -33,7 +33,7 @@ def regression(rng, kind, rows=1000, sources=1):
 
 def explained(data, mask=None):
     mask = torch.ones(len(data.sent), dtype=torch.bool) if mask is None else mask
-    return explained_gates([data], [mask])[0]
+    return explained_gates(explained_regressions([data], [mask]), [mask])[0]
 
 
 def test_a_gate_is_found_beside_growing_noise(rng):
