@@ -20,7 +20,7 @@ from tacit.data.regression import RIDGE_PENALTIES, PathSolver, RegressionFit, re
 from tacit.data.windows import Windows
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import EdgePrior, EdgeRules, density_prior
-from tacit.local import filter_start
+from tacit.local import filter_start, start_ridge
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter
@@ -139,7 +139,7 @@ def _train(pairs: Pairs, prior: EdgePrior, options: Options, listener: Listener,
     start = torch.full((nodes, nodes), START).fill_diagonal_(0)
     graph.start_around(start, START_SPREAD)
     untrained = GraphFilter(nodes, window, num_features=1)
-    predictor = filter_start(pairs.to("cpu"), untrained, start > 0, jitter=START_JITTER)
+    predictor = filter_start(start_ridge(pairs.to("cpu"), untrained), untrained, start > 0, jitter=START_JITTER)
     model = LatentGraphModel(
         graph,
         predictor,

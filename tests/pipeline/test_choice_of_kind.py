@@ -64,7 +64,7 @@ def test_weights_that_the_start_at_regressions_sets_are_not_solved_for_twice(mon
     def refuse(*args, **kwargs):
         raise AssertionError("solved for nothing")
 
-    for name in ("filter_start", "ridge_start", "table_ridge"):
+    for name in ("filter_start", "edge_start", "start_ridge"):
         monkeypatch.setattr(building, name, refuse)
     model = make_plan().model
     assert model.predictor.jitter == building.START_JITTER  # other starts differ by it

@@ -26,14 +26,12 @@ from tacit.local.regression import (
 )
 from tacit.local.ridge import LocalRidge, is_affordable, local_ridge
 from tacit.local.starts import (
+    edge_start,
     filter_start,
     regression_table,
-    ridge_start,
     start_at_regression,
+    start_ridge,
     steps_read,
-    table_edge_start,
-    table_filter_start,
-    table_ridge,
 )
 
 __all__ = [
@@ -54,6 +52,7 @@ __all__ = [
     "LocalRidge",
     "NodeMoments",
     "RatioErrors",
+    "edge_start",
     "fill_noise",
     "filter_start",
     "fit_gated",
@@ -70,12 +69,9 @@ __all__ = [
     "paired_difference",
     "ratio_errors",
     "regression_table",
-    "ridge_start",
     "safe_inverse",
     "start_at_regression",
+    "start_ridge",
     "states",
     "steps_read",
-    "table_edge_start",
-    "table_filter_start",
-    "table_ridge",
 ]

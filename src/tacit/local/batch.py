@@ -154,8 +154,10 @@ class GatedBatch:
     def unpacked(self, numbers: Float[Tensor, "fit number"]) -> list[GatedFit]:
         """Return the fits of given parameters, with their log likelihoods."""
         total = torch.zeros(len(numbers), dtype=torch.float64)
+        places = torch.arange(len(numbers))
         for some, rows in self._chunks(len(numbers)):
-            total[some] += self._row_values(numbers[some], some, rows).mul_(self.weights[some, rows]).sum(1)
+            values = self.row_derivatives(numbers[some], places[some], rows, bends=False).values
+            total[some] += (values * self.weights[some, rows]).sum(1)
         fits = []
         for place, (one, fit) in enumerate(zip(self.data, self.fits, strict=True)):
             weights = torch.zeros_like(fit.weights)
@@ -333,22 +335,6 @@ class GatedBatch:
         if self.num_features > 1:
             logits = (columns[..., of_gates] * logits).view(*shape[:3], self.num_features).sum(3)
         return torch.baddbmm(base[..., None], messages, self.states.mT.expand(len(which), -1, -1)), logits
-
-    def _row_values(self, numbers: Float[Tensor, "fit number"], some: slice, rows: slice) -> Float[Tensor, "fit row"]:
-        """Return the log likelihood of rows."""
-        which = torch.arange(len(self.data))[some]
-        outputs, logits = self._outputs_and_logits(numbers, which, rows)
-        model = self._model(numbers, which)
-        sizes, targets = self._sizes(numbers, which, rows), self.targets[which, rows]
-        if sizes is not None:
-            outputs, targets = outputs * (-sizes).exp()[..., None], targets * (-sizes).exp()
-        shaped = _as_outputs(outputs)
-        described = model.describe(shaped, shaped.new_zeros(len(shaped), len(which), 1))
-        log_prob = _as_rows(model.log_prob(described, targets.mT[..., None]), outputs)
-        if sizes is not None:
-            log_prob = log_prob - sizes[..., None]
-        found: Tensor = (log_prob + logits @ self.states.mT + logsigmoid(-logits).sum(2, keepdim=True)).logsumexp(2)
-        return found
 
     @staticmethod
     def _range(which: Int[Tensor, " fit"]) -> slice | Int[Tensor, " fit"]:

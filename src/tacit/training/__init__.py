@@ -5,7 +5,7 @@ A training step is implemented in ``step.py`` (body and parameter update), ``gra
 
 from tacit.training.checkpoint import Checkpoints
 from tacit.training.convergence import TOO_EARLY, late_fall
-from tacit.training.densify import densify, densify_result
+from tacit.training.densify import densify, densify_result, in_matrix
 from tacit.training.fit import fit
 from tacit.training.fixed_graph import pair_losses, with_fixed_graph, with_graph
 from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
@@ -39,6 +39,7 @@ __all__ = [
     "fit",
     "from_the_first",
     "gradient_of_one",
+    "in_matrix",
     "late_fall",
     "meet_in_step",
     "pair_losses",
