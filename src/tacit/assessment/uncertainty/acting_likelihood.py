@@ -27,7 +27,7 @@ from tacit.assessment.uncertainty.gate_tests import NodeGates, judge_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.local import LEVEL, QUANTILE, Dependence, LocalModel, fit_gated
+from tacit.local import LEVEL, QUANTILE, Dependence, GatedFit, LocalModel, fit_gated
 from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
@@ -131,15 +131,18 @@ def acting_by_likelihood(
     gated = [node for node in range(len(nodes)) if bool((probs < 1)[node, judged[node]].any())]
     sources = [data.sources(node) for node in gated]
     masks = [judged[node, of_node] for node, of_node in zip(gated, sources, strict=True)]
-    regressions = [data.node(node) for node in gated]
+    regressions, known_fits = (
+        [data.node(node) for node in gated],
+        list[GatedFit | None](nodes[node].fit for node in gated),
+    )
     growing = [place for place, node in enumerate(gated) if node in asked]
     changed = [replace(regressions[place], spread=wide[list(asked).index(gated[place])].spread) for place in growing]
     for place, (one, _) in zip(growing, explained_regressions(changed, [masks[p] for p in growing]), strict=True):
         sources[place], regressions[place] = sources[place][masks[place]], one
-        masks[place] = torch.ones_like(sources[place], dtype=torch.bool)
+        masks[place], known_fits[place] = torch.ones_like(sources[place], dtype=torch.bool), None
     known = [data.weights[:, node] > 0 for node in gated]
     dependence = Dependence(block, train.series)
-    common = common_gates(regressions, masks, known, dependence, intervals=intervals)
+    common = common_gates(regressions, masks, known, dependence, fits=known_fits, intervals=intervals)
     shared, together = with_common_gates(ExplainedGates(probs, low, high, p_values, nats), common, gated, sources)
     probs, low, high, p_values, nats = shared
     few = int((learned.any(1) & ~fitted).sum())

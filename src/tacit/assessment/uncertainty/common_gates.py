@@ -17,7 +17,8 @@ $$\sum_t \log \sum_{ab} p_{ab}\, L_u(a)\, L_v(b)\, c_\rho\big(z_u(a), z_v(b)\big
 with the Gaussian copula $c_\rho$ of the normal scores $z$ of both targets, because noise that two nodes share is no
 reason to join their gates. The likelihood ratio against independent gates, $p_{ab} = p_a p_b$ with a $\rho$ of its own,
 has one degree of freedom; its level is ``FALSE_ALARMS`` divided by the number of pairs of gates. Two dependent gates
-belong together if they differ in less than ``APART`` of the rows.
+belong together if they differ in less than ``APART`` of the rows. Pairs of gates are tested if the posterior
+probabilities of their states are clearly correlated over the rows, which is nearly the score test.
 
 The gates of joined nodes are one gate, whose states have the likelihood $\prod_u L_u(a)$. The standard error of
 $\mathrm{logit}\, \theta$ follows from the scores of the rows, and is as much larger than that with known weights as it
@@ -45,6 +46,8 @@ CORRELATIONS = torch.linspace(-0.95, 0.95, 39, dtype=torch.float64)  # of noise;
 EM_STEPS = 100
 MOST_SOURCES = 12  # of a node whose sets are searched
 STARTS = (0.7, 0.4)  # initial values of the probability of a common gate
+SCREENED = 2.5  # of the score of two gates, from which their states may depend on each other
+MOST_ROWS = 2**12  # of the search of sets, and of the states of two gates
 LEAST = 1e-12
 
 States = Float[Tensor, "row 2"]
@@ -60,7 +63,10 @@ class CommonGate(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """One gate of one node: its sources, log likelihood and normal scores of each row by its state, and its number."""
+    """One gate of one node: its sources, log likelihood and normal scores of each row by its state, and its number.
+
+    ``excess``  posterior probability that the gate is open, less the prior one
+    """
 
     place: int
     sources: list[int]
@@ -68,6 +74,7 @@ class _Unit(NamedTuple):
     scores: States
     data: GatedRegression
     gate: int
+    excess: Float[Tensor, " row"]
 
 
 @torch.no_grad()
@@ -77,10 +84,16 @@ def common_gates(
     rows: Sequence[Bool[Tensor, " row"]],
     dependence: Dependence,
     *,
+    fits: Sequence[GatedFit | None] | None = None,
     intervals: bool = True,
 ) -> list[CommonGate]:
-    """Return the sets of at least two edges that act together; ``rows`` are those of each regression in the table."""
-    units = [unit for place, one in enumerate(zip(data, may_gate, rows, strict=True)) for unit in _units(place, *one)]
+    """Return the sets of at least two edges that act together; ``rows`` are those of each regression in the table.
+
+    ``fits`` have the gates that each regression needs, where they are known.
+    """
+    fits = [None] * len(data) if fits is None else fits
+    inputs = enumerate(zip(data, may_gate, rows, fits, strict=True))
+    units = [unit for place, one in inputs for unit in _units(place, *one)]
     joined = list(range(len(units)))  # the first unit of each group
     pairs = [(i, j) for j in range(len(units)) for i in range(j) if units[i].place != units[j].place]
     for i, j in pairs:
@@ -142,19 +155,26 @@ def fit_together(data: GatedRegression, sources: list[int], probs: Float[Tensor,
 
 
 def _units(
-    place: int, data: GatedRegression, may_gate: Bool[Tensor, " source"], rows: Bool[Tensor, " row"]
+    place: int,
+    data: GatedRegression,
+    may_gate: Bool[Tensor, " source"],
+    rows: Bool[Tensor, " row"],
+    fit: GatedFit | None,
 ) -> list[_Unit]:
     """Return the gates of a node, of which one may be common to several of its edges."""
-    [fit] = choose_gates([data], [may_gate])
+    if fit is None:
+        [fit] = choose_gates([data], [may_gate])
     members = [[source] for source in range(len(may_gate))]
     free = may_gate.nonzero()[:, 0].tolist()
     if bool(fit.gated.any()) and 1 < len(free) <= MOST_SOURCES:
+        few = data.every(max(1, len(data.targets) // MOST_ROWS))
+        [near] = fit_gated([few], [fit])
         best = max(
-            (_search(data, free, fit.gated, start) for start in (free, [int(fit.edge_probs.argmin())])),
+            (_search(few, free, fit.gated, start) for start in (free, [int(fit.edge_probs.argmin())])),
             key=lambda one: one[1],
         )
         price = len(free) * math.log(2) - math.log(FALSE_ALARMS)
-        if len(best[0]) > 1 and best[1] > fit.log_likelihood + price:
+        if len(best[0]) > 1 and best[1] > near.log_likelihood + price:
             together = merged(data, best[0])
             others = [source for source in range(len(may_gate)) if source not in best[0]]
             [common] = choose_gates([together], [torch.cat([torch.ones(1, dtype=torch.bool), may_gate[others]])])
@@ -172,7 +192,9 @@ def _units(
             rest = fit.logits[fit.gated][beside]
             share = torch.where(gates[these][:, beside] == 1, rest.sigmoid(), (-rest).sigmoid()).prod(1)
             scores[rows, state] = torch.special.ndtri((ranks[:, these] @ share).clamp(LEAST, 1 - LEAST))
-        found.append(_Unit(place, members[gate], logs, scores, data, gate))
+        prob = fit.logits[gate].sigmoid()
+        excess = (logs.diff(dim=1)[:, 0] + fit.logits[gate]).sigmoid() - prob
+        found.append(_Unit(place, members[gate], logs, scores, data, gate, torch.where(rows, excess, 0.0)))
     return found
 
 
@@ -219,8 +241,13 @@ def _belong_together(one: _Unit, other: _Unit, level: float) -> bool:
     """Return whether the states of two gates depend on each other, and rarely differ."""
     from scipy import stats
 
-    full, table = joint_states(one.logs, other.logs, one.scores, other.scores)
-    alone, _ = joint_states(one.logs, other.logs, one.scores, other.scores, independent=True)
+    product = one.excess * other.excess
+    if product.sum() <= SCREENED * product.norm():
+        return False
+    some = slice(None, None, max(1, len(product) // MOST_ROWS))
+    rows = [values[some] for values in (one.logs, other.logs, one.scores, other.scores)]
+    full, table = joint_states(*rows)
+    alone, _ = joint_states(*rows, independent=True)
     return bool(stats.chi2.sf(2 * (full - alone), 1) < level and table[0, 1] + table[1, 0] < APART)
 
 

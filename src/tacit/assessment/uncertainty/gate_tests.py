@@ -43,6 +43,7 @@ MOST_FREE = 4  # free gates beside that of the edge whose interval is computed
 MAY_GATE = 0.2  # likelihood ratio from which a gate may be random
 LOWEST = 0.01  # a lower end below this is set to 0
 LOWEST_LOGIT = math.log(LOWEST / (1 - LOWEST))
+FAR = 20.0  # first steps of a search, beyond which the lower limit is not tried: tables with many rows
 CLOSE = 0.03  # tolerance of the root of the likelihood ratio in the search for an end
 MOST_TRIES = 8
 LEAST_STEP, MOST_STEP = 0.05, 2.0  # of a logit, to the first point of the search
@@ -250,7 +251,7 @@ def _intervals(
         acts = best[edge].log_likelihood >= always[edge]
         middle = float(best[edge].logits[edge[1]]) if acts else MOST_LOGIT
         step = min(MOST_STEP, max(LEAST_STEP, QUANTILE * error * math.sqrt(scales[edge])))
-        searches[edge, False] = _end(middle, LOWEST_LOGIT, -step)
+        searches[edge, False] = _end(middle, LOWEST_LOGIT, -step, far=middle - LOWEST_LOGIT > FAR * step)
         if 2 * (top[edge] - always[edge]) > QUANTILE**2 * scales[edge]:
             searches[edge, True] = _end(middle, MOST_LOGIT, step)
     ends = dict[tuple[tuple[int, int], bool], float]()
@@ -292,14 +293,15 @@ def _prob(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 
 
-def _end(middle: float, limit: float, step: float) -> Generator[float, float, float]:
+def _end(middle: float, limit: float, step: float, *, far: bool = False) -> Generator[float, float, float]:
     """Return the logit on one side of the maximum at which the root reaches the quantile, or the limit.
 
     It yields a logit and receives the root of the profile likelihood ratio there, which is nearly proportional to the
     distance of the logit from the maximum, and for a maximum at 1 to that of the probability. The lower limit is tried
-    first: the profile may have a second maximum, at which an edge that acts rarely explains outliers.
+    first, unless it is very ``far``: the profile may have a second maximum, at which an edge that acts rarely explains
+    outliers.
     """
-    if step < 0:
+    if step < 0 and not far:
         found = yield limit
         if found < QUANTILE:
             return limit
