@@ -50,9 +50,8 @@ def start_ridge(
     """
     if candidates is None:
         others = CandidateEdges.from_mask(~torch.eye(pairs.num_nodes, dtype=torch.bool, device=pairs.inputs.device))
-        found = start_ridge(pairs, predictor, others, lags or max(1, regression_lags(predictor, others, pairs)))
-        edges, scores = (in_matrix(values, others) for values in (found.edges, found.edge_scores))
-        return replace(found, edges=edges, edge_scores=scores)
+        steps = lags or max(1, regression_lags(predictor, others, pairs))
+        return _over_all_pairs(start_ridge(pairs, predictor, others, steps), others)
     layout, steps = predictor.layout, lags or predictor.layout.window
     lagged = steps * predictor.sent_features
     pairs, own, sent = _own_and_sent(pairs, predictor, steps)
@@ -137,9 +136,9 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     if candidates is None or not isinstance(predictor, GraphFilter):
         return False
     found = start_ridge(train, predictor, candidates, regression_lags(predictor, candidates, train))
-    edges = in_matrix(found.edges, candidates)
-    share = torch.where(probs > 0, probs, 1.0)[:, :, None, None].to(edges)
-    predictor.load_state_dict(filter_start(replace(found, edges=edges / share), predictor).state_dict())
+    found = _over_all_pairs(found, candidates)
+    share = torch.where(probs > 0, probs, 1.0)[:, :, None, None].to(found.edges)
+    predictor.load_state_dict(filter_start(replace(found, edges=found.edges / share), predictor).state_dict())
     noise = model.observation.with_deviations(found.sigmas.to(predictor.edge_weights))
     model.observation.load_state_dict(noise, strict=False)
     return True
@@ -209,6 +208,12 @@ def _allowed(predictor: GraphFilter, candidates: CandidateEdges, newest: int) ->
         slots[candidates.used] = allowed[target, source]
         allowed = slots
     return allowed[:, :, allowed.shape[2] - newest :]
+
+
+def _over_all_pairs(found: LocalRidge, candidates: CandidateEdges) -> LocalRidge:
+    """Return regressions on a table of candidates with one entry for each pair of nodes, 0 for other pairs."""
+    edges, scores = (in_matrix(values, candidates) for values in (found.edges, found.edge_scores))
+    return replace(found, edges=edges, edge_scores=scores)
 
 
 def _without_residual(own: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:
