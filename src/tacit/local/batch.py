@@ -274,30 +274,34 @@ class GatedBatch:
         tilted = posterior * slope
         scores[..., messages] = tilted @ acting
         second[..., messages, messages] = _square((posterior * bend).addcmul_(tilted, slope) @ self.pairs, 1 + gates)
+        constant = probs.shape[1] == 1  # the scores of the logits are then the same in all rows with a state
+        away = states - probs if constant else states  # (fit or 1, state, gate)
         if gates:
-            scores[..., chances] = posterior @ states  # minus the probabilities, below
-            second[..., messages, chances] = _square(tilted @ self.pairs, 1 + gates)[..., 1:]
-            second[..., chances, chances] = _square(posterior @ self.pairs, 1 + gates)[..., 1:, 1:]
+            scores[..., chances] = posterior @ away
+            products = (acting[:, :, None] * away[..., None, :]).flatten(-2)  # (fit or 1, state, message x gate)
+            second[..., messages, chances] = torch.unflatten(tilted @ products, 2, (1 + gates, gates))
+            products = (away[..., None] * away[..., None, :]).flatten(-2)
+            second[..., chances, chances] = torch.unflatten(posterior @ products, 2, (gates, gates))
         pairs = iter(of_noise)
         for number, by_noise in enumerate(noise):
             place = 1 + 2 * gates + number
             likely = posterior * by_noise
-            moments = likely @ acting
-            scores[..., place] = moments[..., 0]
+            scores[..., place] = likely.sum(2)
             second[..., messages, place] = (posterior * cross[number]).addcmul_(likely, slope) @ acting
-            second[..., chances, place] = moments[..., 1:]
+            second[..., chances, place] = likely @ away
             for other in range(number, len(noise)):
                 product = (posterior * next(pairs)).addcmul_(likely, noise[other]).sum(2)
                 second[..., place, 1 + 2 * gates + other] = product
         if gates:
-            # the score of a logit is that of the acting edge minus its probability, here and in the products
-            acts = scores[..., chances]
             square = second[..., chances, chances]
-            square.sub_(acts[..., None] * probs[..., None, :]).sub_(probs[..., None] * acts[..., None, :])
-            square.add_(probs[..., None] * probs[..., None, :]).sub_(torch.diag_embed(probs * (1 - probs)))
-            second[..., messages, chances] -= scores[..., messages, None] * probs[..., None, :]
-            second[..., chances, 1 + 2 * gates :] -= probs[..., None] * scores[..., None, 1 + 2 * gates :]
-            acts.sub_(probs)
+            if not constant:
+                acts = scores[..., chances]
+                square.sub_(acts[..., None] * probs[..., None, :]).sub_(probs[..., None] * acts[..., None, :])
+                square.add_(probs[..., None] * probs[..., None, :])
+                second[..., messages, chances] -= scores[..., messages, None] * probs[..., None, :]
+                second[..., chances, 1 + 2 * gates :] -= probs[..., None] * scores[..., None, 1 + 2 * gates :]
+                acts.sub_(probs)
+            square.diagonal(dim1=2, dim2=3).sub_(probs * (1 - probs))
         return RowDerivatives(values, scores, second)
 
     def _chunks(self, count: int) -> list[tuple[slice, slice]]:
@@ -423,7 +427,7 @@ class GatedBatch:
         """Repeat the numbers of z from ``first`` on for each of their columns."""
         if all(size == 1 for size in self.owned):
             return values
-        return values[..., self.owner[self.owner >= first] - first]
+        return values.index_select(2, self.owner[self.owner >= first] - first)
 
     def _places(self, fit: GatedFit) -> Int[Tensor, " column"]:
         """Return the places of the columns in :func:`column_order`: padding is between the two groups."""
