@@ -283,28 +283,36 @@ class GatedBatch:
         count, messages, chances = 1 + 2 * gates + len(noise), slice(0, 1 + gates), slice(1 + gates, 1 + 2 * gates)
         scores, tilted = outputs.new_empty(*values.shape, count), posterior * slope
         scores[..., messages] = tilted @ acting
-        scores[..., chances] = posterior @ states - probs
+        constant = probs.shape[1] == 1  # the scores of the logits are then the same in all rows with a state
+        away = states - probs if constant else states  # (fit or 1, state, gate)
+        scores[..., chances] = posterior @ away if constant else posterior @ states - probs
         by_noise = [posterior * one for one in noise]
+        for place, likely in enumerate(by_noise, 1 + 2 * gates):
+            scores[..., place] = likely.sum(2)
         if not bends:
-            for place, likely in enumerate(by_noise, 1 + 2 * gates):
-                scores[..., place] = likely.sum(2)
             return RowDerivatives(values, scores, None)
         second = outputs.new_empty(*values.shape, count, count)
-        second[..., messages, messages] = _square((posterior * bend).addcmul_(tilted, slope) @ self.pairs, 1 + gates)
+        products = (posterior * bend).addcmul_(tilted, slope) @ self.pairs
+        second[..., messages, messages] = torch.unflatten(products, 2, (1 + gates, 1 + gates))
         if gates:
-            # the score of a logit is that of the acting edge minus its probability, here and in the products
-            acts, open_gates = scores[..., chances], second[..., chances, chances]
-            second[..., messages, chances] = _square(tilted @ self.pairs, 1 + gates)[..., 1:]
-            second[..., messages, chances] -= scores[..., messages, None] * probs[..., None, :]
-            open_gates.copy_(_square(posterior @ self.pairs, 1 + gates)[..., 1:, 1:])
-            open_gates.sub_((acts + probs)[..., None] * probs[..., None, :]).sub_(probs[..., None] * acts[..., None, :])
-            open_gates.sub_(torch.diag_embed(probs * (1 - probs)))
+            products = (acting[:, :, None] * away[..., None, :]).flatten(-2)  # (fit or 1, state, message x gate)
+            second[..., messages, chances] = torch.unflatten(tilted @ products, 2, (1 + gates, gates))
+            products = (away[..., None] * away[..., None, :]).flatten(-2)
+            open_gates = second[..., chances, chances]
+            open_gates.copy_(torch.unflatten(posterior @ products, 2, (gates, gates)))
+            if not constant:  # the score of a logit is that of the acting edge minus its probability
+                acts = scores[..., chances]
+                second[..., messages, chances] -= scores[..., messages, None] * probs[..., None, :]
+                open_gates.sub_((acts + probs)[..., None] * probs[..., None, :])
+                open_gates.sub_(probs[..., None] * acts[..., None, :])
+            open_gates.diagonal(dim1=2, dim2=3).sub_(probs * (1 - probs))
         pairs = iter(of_noise)
         for number, likely in enumerate(by_noise):
-            place, moments = 1 + 2 * gates + number, likely @ acting
-            scores[..., place] = moments[..., 0]
+            place = 1 + 2 * gates + number
             second[..., messages, place] = (posterior * cross[number]).addcmul_(likely, slope) @ acting
-            second[..., chances, place] = moments[..., 1:] - probs * moments[..., :1]
+            second[..., chances, place] = likely @ away
+            if not constant:
+                second[..., chances, place] -= probs * scores[..., place, None]
             for other in range(number, len(noise)):
                 product = (posterior * next(pairs)).addcmul_(likely, noise[other]).sum(2)
                 second[..., place, 1 + 2 * gates + other] = product
@@ -417,7 +425,7 @@ class GatedBatch:
         """Repeat the numbers of z from ``first`` on for each of their columns."""
         if all(size == 1 for size in self.owned):
             return values
-        return values[..., self.owner[self.owner >= first] - first]
+        return values.index_select(2, self.owner[self.owner >= first] - first)
 
     def _places(self, fit: GatedFit) -> Int[Tensor, " column"]:
         """Return the places of the columns in :func:`column_order`: padding is between the two groups."""
@@ -518,7 +526,3 @@ def _as_rows(
     values: Float[Tensor, "row state fit one"], like: Float[Tensor, "fit row state"]
 ) -> Float[Tensor, "fit row state"]:
     return values[..., 0].permute(2, 0, 1).expand_as(like)
-
-
-def _square(values: Float[Tensor, "fit row pair"], size: int) -> Float[Tensor, "fit row number number"]:
-    return values.view(*values.shape[:2], size, size)

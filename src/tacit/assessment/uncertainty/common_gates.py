@@ -17,8 +17,8 @@ $$\sum_t \log \sum_{ab} p_{ab}\, L_u(a)\, L_v(b)\, c_\rho\big(z_u(a), z_v(b)\big
 with the Gaussian copula $c_\rho$ of the normal scores $z$ of both targets, because noise that two nodes share is no
 reason to join their gates. The likelihood ratio against independent gates, $p_{ab} = p_a p_b$ with a $\rho$ of its own,
 has one degree of freedom; its level is ``FALSE_ALARMS`` divided by the number of pairs of gates. Two dependent gates
-belong together if they differ in less than ``APART`` of the rows. Pairs of gates are tested if the posterior
-probabilities of their states are clearly correlated over the rows, which is nearly the score test.
+belong together if they differ in less than ``APART`` of the rows. Pairs of gates, and sets of sources that all have
+gates, are tested if the posterior probabilities of their states are correlated over the rows, which is a score test.
 
 The gates of joined nodes are one gate, whose states have the likelihood $\prod_u L_u(a)$. The standard error of
 $\mathrm{logit}\, \theta$ follows from the scores of the rows, and is as much larger than that with known weights as it
@@ -27,7 +27,8 @@ is in a single node.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -62,19 +63,35 @@ class CommonGate(NamedTuple):
     high: float
 
 
-class _Unit(NamedTuple):
-    """One gate of one node: its sources, log likelihood and normal scores of each row by its state, and its number.
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """One gate of one node: its sources, the log likelihood of each row by its state, and its place in the fit.
 
+    ``rows``    of the table that the regression has
     ``excess``  posterior probability that the gate is open, less the prior one
     """
 
     place: int
     sources: list[int]
     logs: States
-    scores: States
     data: GatedRegression
+    fit: GatedFit
     gate: int
+    rows: Bool[Tensor, " row"]
     excess: Float[Tensor, " row"]
+
+    @cached_property
+    def scores(self) -> States:
+        """The normal scores of each row by the state of the gate; NaN for other rows."""
+        fit, gates = self.fit, states(int(self.fit.gated.sum()))
+        ranks = self.data.ranks(fit, self.data.outputs(fit))
+        beside = fit.gated.nonzero()[:, 0] != self.gate
+        rest, found = fit.logits[fit.gated][beside], ranks.new_full((len(self.rows), 2), torch.nan)
+        for state in (0, 1):
+            these = gates[:, ~beside][:, 0] == state
+            share = torch.where(gates[these][:, beside] == 1, rest.sigmoid(), (-rest).sigmoid()).prod(1)
+            found[self.rows, state] = torch.special.ndtri((ranks[:, these] @ share).clamp(LEAST, 1 - LEAST))
+        return found
 
 
 @torch.no_grad()
@@ -166,7 +183,7 @@ def _units(
         [fit] = choose_gates([data], [may_gate])
     members = [[source] for source in range(len(may_gate))]
     free = may_gate.nonzero()[:, 0].tolist()
-    if bool(fit.gated.any()) and 1 < len(free) <= MOST_SOURCES:
+    if bool(fit.gated.any()) and 1 < len(free) <= MOST_SOURCES and _may_share(data, fit, may_gate):
         few = data.every(max(1, len(data.targets) // MOST_ROWS))
         [near] = fit_gated([few], [fit])
         best = max(
@@ -181,21 +198,30 @@ def _units(
             if bool(common.gated[0]) and common.log_likelihood > fit.log_likelihood + price:
                 data, fit, members = together, common, [best[0], *([source] for source in others)]
     outputs, gates = data.outputs(fit), states(int(fit.gated.sum()))
-    joint, ranks, found = data.joint(fit, outputs), data.ranks(fit, outputs), list[_Unit]()
+    joint, found = data.joint(fit, outputs), list[_Unit]()
     for number, gate in enumerate(fit.gated.nonzero()[:, 0].tolist()):
-        logs, scores = joint.new_zeros(len(rows), 2), joint.new_full((len(rows), 2), torch.nan)
+        logs = joint.new_zeros(len(rows), 2)
         for state in (0, 1):
-            these = gates[:, number] == state
             prior = (fit.logits[gate] if state else -fit.logits[gate]).sigmoid().log()
-            logs[rows, state] = joint[:, these].logsumexp(1) - prior
-            beside = torch.arange(gates.shape[1]) != number
-            rest = fit.logits[fit.gated][beside]
-            share = torch.where(gates[these][:, beside] == 1, rest.sigmoid(), (-rest).sigmoid()).prod(1)
-            scores[rows, state] = torch.special.ndtri((ranks[:, these] @ share).clamp(LEAST, 1 - LEAST))
+            logs[rows, state] = joint[:, gates[:, number] == state].logsumexp(1) - prior
         prob = fit.logits[gate].sigmoid()
         excess = (logs.diff(dim=1)[:, 0] + fit.logits[gate]).sigmoid() - prob
-        found.append(_Unit(place, members[gate], logs, scores, data, gate, torch.where(rows, excess, 0.0)))
+        found.append(_Unit(place, members[gate], logs, data, fit, gate, rows, torch.where(rows, excess, 0.0)))
     return found
+
+
+def _may_share(data: GatedRegression, fit: GatedFit, may_gate: Bool[Tensor, " source"]) -> bool:
+    """Return whether edges of a node may share a gate: some have none, or the states of two depend on each other.
+
+    This is the score of the dependence, in which independent gates have the expectation 0.
+    """
+    if bool((may_gate & ~fit.gated).any()):
+        return True
+    count = int(fit.gated.sum())
+    away = states(count) - fit.edge_probs[fit.gated]
+    one, other = torch.triu_indices(count, count, 1)
+    products = data.joint(fit, data.outputs(fit)).softmax(1) @ (away[:, one] * away[:, other])  # (row, pair)
+    return bool((products.sum(0) > SCREENED * products.norm(dim=0)).any())
 
 
 def _search(
