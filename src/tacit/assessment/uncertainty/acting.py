@@ -205,7 +205,7 @@ def acting(
     else:
         gates, together = earlier.gates, earlier.together
     tests = torch.full_like(gates.p_values, torch.nan)
-    tests[learned] = p_values
+    tests[learned] = p_values.to(tests)
     tests = torch.where(explained, torch.maximum(tests, gates.p_values), tests)
     tests = tests.masked_fill(assumed | wide, torch.nan)
     tests = torch.where(together.isnan(), tests, gates.p_values)
