@@ -25,6 +25,7 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from tacit.data.background import calendar_columns
+from tacit.data.gaps import Gaps
 from tacit.data.series import LARGEST, RESCALE, Series, Values
 from tacit.errors import InputError, require
 
@@ -216,6 +217,7 @@ class Scaling:
     series_names: tuple[str, ...] = ()
     series_mean: Float[np.ndarray, "series _ _"] = field(default_factory=lambda: np.zeros((0, 0, 0)))
     series_deviation: Float[np.ndarray, "series _ _"] = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    gaps: Gaps | None = None
 
     @classmethod
     def measured(
@@ -263,6 +265,13 @@ class Scaling:
             series_names=_names(series) if series.lengths else (),
             **own,
         )
+
+    def with_gaps(self, series: Series, rows: Bool[np.ndarray, " time"]) -> "Scaling":
+        """Return the scaling with the forecasts that fill missing values, from the training ``rows``."""
+        if not self.flagged:
+            return self
+        values = [self.scaled(part, number).reshape(len(part), -1) for number, part in enumerate(series.parts)]
+        return replace(self, gaps=Gaps.learned(values, np.split(rows, series.starts[1:])))
 
     def with_levels_of(self, series: Series) -> "Scaling":
         """Return the scaling with the level of each series over all its rows."""
@@ -352,9 +361,15 @@ class Scaling:
         return values
 
     def features(self, series: Series, number: int = 0) -> Features:
-        """Return the features of every row; a missing value is the previous value, or 0 (the mean) if there is none."""
+        """Return the features of every row; a missing value is its forecast from the values before it.
+
+        Without ``gaps``, because no value was missing in training, it is the last value, or 0 (the mean).
+        """
         values = self.scaled(series, number)
-        parts = [np.nan_to_num(forward_filled(values))]
+        if self.gaps is None:
+            parts = [np.nan_to_num(forward_filled(values))]
+        else:
+            parts = [self.gaps.filled(values.reshape(len(values), -1)).reshape(values.shape)]
         if self.flagged:
             parts.append((~np.isnan(values)).astype(np.float64))
         return np.concatenate(parts, axis=-1)
@@ -375,13 +390,15 @@ class Scaling:
     def to_dict(self) -> dict[str, Any]:
         """Return the scaling as numbers, strings and lists."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        return {name: _listed(value) if isinstance(value, np.ndarray) else value for name, value in plain.items()}
+        found = {name: _listed(value) if isinstance(value, np.ndarray) else value for name, value in plain.items()}
+        return {**found, "gaps": None if self.gaps is None else self.gaps.to_dict()}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Scaling":
         """Return the scaling from the result of :meth:`to_dict`."""
         known = {entry.name for entry in fields(cls)}
-        old = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": (), "lagged_covariates": ()}
+        old: dict[str, Any] = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": ()}
+        old |= {"lagged_covariates": (), "gaps": None}
         require(
             "lagged_covariates" in stored or not stored.get("covariate_names"),
             "the run was fitted by an earlier version, in which covariates acted a row before the target; fit again",
@@ -400,7 +417,8 @@ class Scaling:
         each = (len(words["series_names"]), *shape) if stored["by"] != "all" else (0, 0, 0)
         names = ("series_mean", "series_deviation")
         tables |= {name: np.array(stored[name], dtype=np.float64).reshape(each) for name in names}
-        return cls(**{**stored, **words, **tables})
+        gaps = None if stored["gaps"] is None else Gaps.from_dict(stored["gaps"])
+        return cls(**{**stored, **words, **tables, "gaps": gaps})
 
     def _places(self, series: Series) -> tuple[list[int], list[int]]:
         """Return the positions of the nodes and variables of this scaling in a series."""

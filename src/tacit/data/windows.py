@@ -284,7 +284,7 @@ class Windows:
         train_ends = np.zeros(used.num_series, dtype=np.int64)
         np.maximum.at(train_ends, of_pair[part == 0], 1 + row_of_series[rows[part == 0]])
         scaled_rows = self._scaled_rows(used, rows[part == 0], train_ends)
-        scaling = Scaling.measured(used, scaled_rows, chosen, by, from_zero)
+        scaling = Scaling.measured(used, scaled_rows, chosen, by, from_zero).with_gaps(used, scaled_rows)
         unseen = unseen_levels(used, scaled_rows)
         if unseen:
             notes += (f"levels that do not occur in the training part have no effect: {', '.join(unseen)}",)
