@@ -13,7 +13,6 @@ import torch
 
 from tacit.assessment.uncertainty import (
     Acting,
-    LikelihoodActing,
     adopt,
     estimate_acting,
     has_direct_estimate,
@@ -61,7 +60,7 @@ def fit_closed_form(
     assessed: bool = True,
     switching: bool = False,
     intervals: bool = False,
-) -> tuple[FitResult, Acting | LikelihoodActing] | None:
+) -> tuple[FitResult, Acting] | None:
     """Return the fit of a copy of the model, and how often edges act; None if regressions do not give one.
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is

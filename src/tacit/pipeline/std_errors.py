@@ -14,7 +14,6 @@ from tacit.assessment.uncertainty import (
     EdgeIntervals,
     EdgeUncertainty,
     Kept,
-    LikelihoodActing,
     acting_words,
     adopt,
     bootstrap,
@@ -81,7 +80,7 @@ def estimate_std_errors(
     change: bool = False,
     trained: bool = True,
     switching: bool = False,
-    earlier: Acting | LikelihoodActing | None = None,
+    earlier: Acting | None = None,
 ) -> EdgeErrors:
     """Return how often edges act, with standard errors; with ``change`` the model gets the better estimate.
 
@@ -142,7 +141,7 @@ def _from_moments(
     kept: Kept | None,
     change: bool,
     switching: bool,
-    earlier: Acting | LikelihoodActing | None,
+    earlier: Acting | None,
 ) -> EdgeErrors:
     """Return how often edges act; with ``change`` the model gets this estimate, unless it then forecasts worse."""
     found = estimate_acting(

@@ -1,7 +1,7 @@
 """Uncertainty of edge probabilities: standard errors, intervals, decisions and reliability."""
 
 from tacit.assessment.uncertainty.acting import Acting, acting
-from tacit.assessment.uncertainty.acting_likelihood import LikelihoodActing, acting_by_likelihood
+from tacit.assessment.uncertainty.acting_likelihood import acting_by_likelihood
 from tacit.assessment.uncertainty.bootstrap import (
     FEWEST_REPLICAS,
     QUICK_SANDWICH,
@@ -48,7 +48,6 @@ __all__ = [
     "EdgeTests",
     "EdgeUncertainty",
     "Kept",
-    "LikelihoodActing",
     "Reliability",
     "Sandwich",
     "WrongEdges",
