@@ -21,7 +21,7 @@ edges act is not estimated.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -39,6 +39,7 @@ from tacit.assessment.uncertainty.explanations import (
     noise_sizes,
     usual_rows,
 )
+from tacit.assessment.uncertainty.gate_tests import gate_scales
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.assessment.uncertainty.resamples import FEWEST_KEEPING, EdgeMasks, Kept, kept_edges, resample_rows
 from tacit.data import Pairs
@@ -319,9 +320,12 @@ def _gates(
     found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
     gated = list[int]()
     parts = explained_regressions(regressions, masks)
-    for place, (node, mask, one) in enumerate(
-        zip(places, masks, explained_gates(parts, masks, intervals=intervals), strict=True)
-    ):
+    longer = Dependence.of_rows(len(train), dependence.block, train.series)
+    scales = gate_scales(
+        [replace(one, spread=None) for one in regressions], masks, [longer.among(one) for one in known]
+    )
+    explained = explained_gates(parts, masks, scales, intervals=intervals)
+    for place, (node, mask, one) in enumerate(zip(places, masks, explained, strict=True)):
         sources = data.sources(node).cpu()[mask]
         for matrix, values in zip(found, one, strict=True):
             matrix[node, sources] = values[mask]

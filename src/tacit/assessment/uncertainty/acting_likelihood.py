@@ -22,7 +22,7 @@ from tacit.assessment.uncertainty.explanations import (
     noise_sizes,
     usual_rows,
 )
-from tacit.assessment.uncertainty.gate_tests import NodeGates, judge_gates
+from tacit.assessment.uncertainty.gate_tests import NodeGates, gate_scales, judge_gates
 from tacit.data import Pairs
 from tacit.local import Dependence, GatedFit, LocalModel, RatioErrors, fit_gated
 from tacit.training import LatentGraphModel
@@ -67,7 +67,12 @@ def acting_by_likelihood(
     sizes = noise_sizes(residuals, list(asked), None if train.series is None else train.series.cpu()).unbind(1)
     wide = [data.node(node, spread=size) for node, size in zip(asked, sizes, strict=True)]
     parts = explained_regressions(wide, list(asked.values()))
-    explained = explained_gates(parts, list(asked.values()), intervals=intervals)
+    scales = gate_scales(
+        [replace(one, spread=None) for one in wide],
+        list(asked.values()),
+        [dependence.among(data.weights[:, node] > 0) for node in asked],
+    )
+    explained = explained_gates(parts, list(asked.values()), scales, intervals=intervals)
     for (node, mask), other in zip(asked.items(), explained, strict=True):
         p_values = torch.maximum(beside[node].p_values, other.p_values)
         both = ExplainedGates(other.edge_probs, other.low, other.high, p_values, other.nats)

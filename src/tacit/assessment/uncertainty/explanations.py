@@ -18,6 +18,10 @@ edges of 1,000 rows, 18 exceed the usual quantile of one degree of freedom, and 
 used. With few rows $n$ for the $k$ numbers of the regression it is too large, and is multiplied by $1 - 2 k / n$. If
 the test is not significant, the interval contains 1.
 
+Likelihood ratios are divided by the ratio of robust to model variance of the gate in the regression without curves and
+growing noise (:func:`~tacit.assessment.uncertainty.gate_tests.gate_scales`). That of this regression, with its many
+numbers, is too uncertain.
+
 An error of measurement in a source does not reach the target: at such a spike the edge does not act. That is no gate,
 so rows with unusual inputs are left out (:func:`usual_rows`). The choice depends on the inputs only and biases nothing.
 """
@@ -125,13 +129,14 @@ def explained_regressions(
 def explained_gates(
     parts: Sequence[tuple[GatedRegression, Bool[Tensor, "_ _"]]],
     may_gate: Sequence[Bool[Tensor, " _"]],
+    scales: Sequence[Float[Tensor, " _"]] | None = None,
     *,
     intervals: bool = True,
 ) -> list[ExplainedGates]:
     """Return for each node how often the edges of ``may_gate`` act, beside curves and growing noise.
 
-    ``parts`` are the :func:`explained_regressions`. Without ``intervals`` probabilities only are computed, which takes
-    half the time.
+    ``parts`` are the :func:`explained_regressions`. ``scales`` divide the likelihood ratios of the sources. Without
+    ``intervals`` probabilities only are computed, which takes half the time.
     """
     from scipy import stats
 
@@ -139,7 +144,8 @@ def explained_gates(
         return []
     wide, owners = [one for one, _ in parts], [own for _, own in parts]
     every_gate = [torch.ones(len(one.sent), dtype=torch.bool) for one in wide]
-    judged = judge_gates(wide, every_gate, intervals=intervals)
+    chosen = None if scales is None else [one[mask] for one, mask in zip(scales, may_gate, strict=True)]
+    judged = judge_gates(wide, every_gate, scales=chosen, intervals=intervals)
     edges = [(node, source) for node, one in enumerate(wide) for source in range(len(one.sent) if intervals else 0)]
     constant, starts, none = list[GatedRegression](), list[GatedFit](), list[GatedFit]()
     for node, source in edges:  # a gate without noise that grows with its source, and the noise without the gate

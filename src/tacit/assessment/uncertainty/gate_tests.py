@@ -89,13 +89,15 @@ def judge_gates(
     may_gate: Sequence[Bool[Tensor, " _"]],
     dependence: Sequence[Dependence] | None = None,
     *,
+    scales: Sequence[Float[Tensor, " _"]] | None = None,
     intervals: bool = True,
 ) -> list[NodeGates]:
     """Return for each node which edges of ``may_gate`` act at times, how often they act, and the intervals.
 
     ``dependence``  of the rows of each node; None: they are independent, and the model is right
+    ``scales``      by which likelihood ratios of each source are divided, if they are known
     """
-    chosen = _choose(data, may_gate, MOST_GATES, dependence)
+    chosen = _choose(data, may_gate, MOST_GATES, dependence, scales)
     if not intervals:
         return [
             NodeGates(
@@ -112,7 +114,7 @@ def judge_gates(
         free = [source for source, gain in one.gains.items() if gain > MAY_GATE and source not in needed]
         masks.append(_mask(one.fit.gated, [*needed, *free][: max(MOST_FREE, len(needed))]))
     widest = fit_gates(data, masks, [one.fit for one in chosen])
-    ends = _intervals(data, widest, [one.alone for one in chosen], dependence)
+    ends = _intervals(data, widest, [one.alone for one in chosen], dependence, scales)
     found = []
     for node, one in enumerate(chosen):
         low, high = one.fit.edge_probs.clone(), one.fit.edge_probs.clone()
@@ -124,11 +126,27 @@ def judge_gates(
     return found
 
 
+def gate_scales(
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], dependence: Sequence[Dependence]
+) -> list[Float[Tensor, " _"]]:
+    """Return the scale of the likelihood ratio of each gate of ``may_gate``, alone; 1 for other sources."""
+    base = fit_gated(data, [one.start() for one in data])
+    gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
+    fits = fit_gated(
+        [data[node] for node, _ in gates], [base[node].with_gate(source, TOGETHER) for node, source in gates]
+    )
+    scales = [torch.ones(len(mask), dtype=torch.float64) for mask in may_gate]
+    for (node, source), fit in zip(gates, fits, strict=True):
+        scales[node][source] = _of_gate(data[node], fit, source, dependence[node])[1]
+    return scales
+
+
 def _choose(
     data: Sequence[GatedRegression],
     may_gate: Sequence[Bool[Tensor, " _"]],
     most: int,
     dependence: Sequence[Dependence] | None,
+    known: Sequence[Float[Tensor, " _"]] | None = None,
 ) -> list[_Chosen]:
     base = fit_gated(data, [one.start() for one in data])
     gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
@@ -144,7 +162,11 @@ def _choose(
     for node, of_node in enumerate(alone):
         scales.append(
             {
-                source: 1.0 if dependence is None else _of_gate(data[node], fit, source, dependence[node])[1]
+                source: float(known[node][source])
+                if known is not None
+                else 1.0
+                if dependence is None
+                else _of_gate(data[node], fit, source, dependence[node])[1]
                 for source, fit in of_node.items()
             }
         )
@@ -221,6 +243,7 @@ def _intervals(
     widest: list[GatedFit],
     alone: list[dict[int, GatedFit]],
     dependence: Sequence[Dependence] | None,
+    given: Sequence[Float[Tensor, " _"]] | None,
 ) -> dict[tuple[int, int], tuple[float, float, float]]:
     """Return the ends of the interval of each edge of each node, and the likelihood ratio of its gate.
 
@@ -248,6 +271,8 @@ def _intervals(
     for edge in edges:
         known_rows = None if dependence is None else dependence[edge[0]]
         error, scales[edge] = _of_gate(data[edge[0]], best[edge], edge[1], known_rows)
+        if given is not None:
+            scales[edge] = float(given[edge[0]][edge[1]])
         acts = best[edge].log_likelihood >= always[edge]
         middle = float(best[edge].logits[edge[1]]) if acts else MOST_LOGIT
         step = min(MOST_STEP, max(LEAST_STEP, QUANTILE * error * math.sqrt(scales[edge])))
