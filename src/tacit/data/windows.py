@@ -99,17 +99,23 @@ def level_values(background: Background, values: Values) -> Float[np.ndarray, "r
     >>> level_values(background, series)[..., 0].tolist()
     [[0.0, 0.0], [2.0, 0.0], [3.0, 0.0]]
     """
+    from scipy.signal import lfilter
+
     terms = level_terms(background)
     found = np.zeros((*values.shape[:2], len(terms)))
     filled = forward_filled(values[:, :, :1])[..., 0] if terms else values[..., 0]
     for place, number in enumerate(terms):
         term = background.terms[number]
         assert isinstance(term, Level)
-        level, count = filled[0], np.zeros(values.shape[1])
-        for row, value in enumerate(filled):
-            level = np.where(np.isnan(level), value, level + np.maximum(term.rate, 1 / (1 + count)) * (value - level))
-            count += ~np.isnan(value)
-            found[row, :, place] = np.where(background.used[:, number], np.nan_to_num(level), 0.0)
+        for node in background.used[:, number].nonzero()[0]:
+            first = int(np.isnan(filled[:, node]).sum())  # filled values are missing at the start only
+            known = filled[first:, node]
+            plain = min(len(known), max(1, int(1 / term.rate)))  # rows of which the level is the plain mean
+            level = known[:plain].cumsum() / np.arange(1, plain + 1)
+            if len(known) > plain:
+                later, _ = lfilter([term.rate], [1, term.rate - 1], known[plain:], zi=(1 - term.rate) * level[-1:])
+                level = np.concatenate([level, later])
+            found[first:, node, place] = level
     return found
 
 

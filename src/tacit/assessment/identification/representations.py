@@ -22,19 +22,18 @@ from torch import Generator, Tensor
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.graph import GraphDistribution
+from tacit.local import Difference, paired_difference
 from tacit.predictors import initial_parameters
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import (
     CosineDecay,
-    Difference,
     FitSettings,
     LatentGraphModel,
     LiftName,
     Progress,
     fit,
     pair_losses,
-    paired_difference,
     with_fixed_graph,
 )
 
