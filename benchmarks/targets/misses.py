@@ -9,17 +9,26 @@ ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for comple
     "hidden now": ("effects within a step are likely, so small effects are doubted; none of the listed edges is false"),
     "hidden lagged": ("an unseen series that reaches three nodes only looks like edges between them"),
     "measurement noise": (
-        "likely: weak noise does not make means of lags better than the last value, which is what the finding rests on"
+        "means of lags found strong noise only; smoothed values name it on 16 of 16 data sets of seeds 600 to 615"
     ),
     "missing blocks": ("likely: in a gap the last value of a parent is old, so that its own parents explain more"),
     "exact zeros": ("`exists` of true edges is too low: zeros say little, and half of the resamples differ"),
     "aggregated": ("likely: several steps are in one row: a grandparent acts on the target as a parent does"),
     "changing weights": ("likely: edges that act in half of the rows leave over what other nodes explain"),
-    "oscillators": ("likely: lags of a sine are close to those of any oscillator with a similar period"),
-    "returns": ("likely: small effects beside three strong drivers; loadings are known up to the error of 2,000 rows"),
-    "storms": ("likely: storms are bursts with heavy tails, which a linear driver explains in part"),
+    "oscillators": (
+        "own past and sources have equally many lags: with one form for all targets 9.5% of the list was false "
+        "on seeds 600 and 601, with a form for each target 5.6%, and two true edges fewer"
+    ),
+    "returns": (
+        "false and true effects are of one size: both are 1% to 2% of a target beside drivers that explain half of it"
+    ),
+    "storms": (
+        "the driver is known only from the nodes: false edges explain 1% to 3% of a target and begin at nodes that say "
+        "much of the driver"
+    ),
     "cc confounders var": (
-        "likely: hidden series act after one to three steps on single nodes, too few for a shared driver"
+        "residuals are correlated within the step: on seed 600 all 13 likely edges were judged under that finding, and "
+        "false effects are larger than the smallest true ones"
     ),
     "cc measurement var": ("likely: noise hides a part of a parent, which the parents of that parent explain"),
     "cc mixed var": (
