@@ -1,7 +1,7 @@
 """The fit of a linear filter without training: from regressions of mean and variance, or from the likelihood.
 
 With Gaussian noise, regressions on the edges that may exist give the weights, and the variance of their residuals gives
-probabilities and noise (:mod:`tacit.assessment.uncertainty.moments`). With other observation models, all come from the
+probabilities and noise (:mod:`tacit.local.moments`). With other observation models, all come from the
 maximum of the likelihood (:mod:`tacit.assessment.uncertainty.gate_tests`). If the model then forecasts worse than with
 edges that always act, its assumptions do not hold, and it is trained by gradients instead.
 """
@@ -13,7 +13,6 @@ import torch
 
 from tacit.assessment.uncertainty import (
     Acting,
-    LikelihoodActing,
     adopt,
     estimate_acting,
     has_direct_estimate,
@@ -22,9 +21,10 @@ from tacit.assessment.uncertainty import (
 from tacit.config import FitConfig, TrainingOptions
 from tacit.data import Split
 from tacit.errors import require
+from tacit.local import start_at_regression, steps_read
 from tacit.observation import GaussianNoise
 from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE
-from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regression, steps_read
+from tacit.training import FitResult, LatentGraphModel, Replica
 
 ALWAYS = 1 - 1e-6
 TOO_LARGE = (
@@ -60,7 +60,7 @@ def fit_closed_form(
     assessed: bool = True,
     switching: bool = False,
     intervals: bool = False,
-) -> tuple[FitResult, Acting | LikelihoodActing] | None:
+) -> tuple[FitResult, Acting] | None:
     """Return the fit of a copy of the model, and how often edges act; None if regressions do not give one.
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from tacit.assessment.evaluation import ForecastScores
-from tacit.assessment.uncertainty import Acting, Kept, LikelihoodActing, has_direct_estimate
+from tacit.assessment.uncertainty import Acting, Kept, has_direct_estimate
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.graph import ContextVariable
@@ -75,7 +75,7 @@ class AssessmentInputs:
     levelled: Pairs | None = None
     variables: tuple[ContextVariable, ...] = ()
     dataset: Dataset | None = None
-    acting: Acting | LikelihoodActing | None = None
+    acting: Acting | None = None
 
     @property
     def done(self) -> FitSettings:

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evaluation import PAIRWISE_GRAPHS, forecast_scores, predictive_metrics
-from tacit.assessment.uncertainty import Acting, Kept, LikelihoodActing
+from tacit.assessment.uncertainty import Acting, Kept
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.interrupts import deferred_interrupts
+from tacit.local import start_at_regression
 from tacit.pipeline.answer import ListedGraph, answer_sentences, caveats
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
@@ -45,7 +46,6 @@ from tacit.training import (
     densify,
     densify_result,
     fit,
-    start_at_regression,
 )
 
 HALVINGS = (0.1, 0.2)  # fractions of the training after which the worse half of the replicas stops
@@ -175,8 +175,8 @@ def _with_needed_edges(
     settings: FitSettings,
     result: FitResult,
     untrained: LatentGraphModel,
-    acting: Acting | LikelihoodActing | None,
-) -> tuple[Plan, FitResult, LatentGraphModel, Acting | LikelihoodActing | None, bool]:
+    acting: Acting | None,
+) -> tuple[Plan, FitResult, LatentGraphModel, Acting | None, bool]:
     """Train again if the model needs dropped edges; after Ctrl-C the first fit is kept."""
     if result.interrupted:
         return plan, result, untrained, acting, True
@@ -204,7 +204,7 @@ def _too_early(result: FitResult, assessment: Assessment) -> str:
 
 def _train(
     plan: Plan, split: Split, settings: FitSettings, checkpoint: Checkpoints | None = None
-) -> tuple[FitResult, LatentGraphModel, Acting | LikelihoodActing | None]:
+) -> tuple[FitResult, LatentGraphModel, Acting | None]:
     """Return the fitted model, and a copy before the fit; a fit in closed form also finds how often edges act."""
     config, listener = plan.config, plan.listener
     if plan.closed_form:

@@ -14,15 +14,13 @@ from tacit.assessment.uncertainty import (
     EdgeIntervals,
     EdgeUncertainty,
     Kept,
-    LikelihoodActing,
     acting_words,
     adopt,
-    adopt_bagged,
     bootstrap,
     estimate_acting,
-    has_moment_estimate,
 )
 from tacit.data import Split, resampling_words
+from tacit.local import has_moment_estimate
 from tacit.training import FitSettings, LatentGraphModel, Listener
 
 LEVEL = 0.95
@@ -82,7 +80,7 @@ def estimate_std_errors(
     change: bool = False,
     trained: bool = True,
     switching: bool = False,
-    earlier: Acting | LikelihoodActing | None = None,
+    earlier: Acting | None = None,
 ) -> EdgeErrors:
     """Return how often edges act, with standard errors; with ``change`` the model gets the better estimate.
 
@@ -143,7 +141,7 @@ def _from_moments(
     kept: Kept | None,
     change: bool,
     switching: bool,
-    earlier: Acting | LikelihoodActing | None,
+    earlier: Acting | None,
 ) -> EdgeErrors:
     """Return how often edges act; with ``change`` the model gets this estimate, unless it then forecasts worse."""
     found = estimate_acting(
@@ -184,7 +182,7 @@ def _from_bootstrap(
     """Return the estimate of the replicas; with ``change`` the model gets their mean if it predicts as well."""
     from scipy import stats
 
-    adopted = change and adopt_bagged(model, found, split.validation)
+    adopted = change and adopt(model, found.parameters, split.validation)
     uncertainty = {
         "replicas": float(len(found.resampled)),
         "rho": found.rho,

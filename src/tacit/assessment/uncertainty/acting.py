@@ -1,10 +1,9 @@
 r"""How often each existing edge acts: always, or at times.
 
 For models whose edges are weights times gates (:func:`has_moment_estimate`), mean and variance of the targets determine
-this node by node (:mod:`tacit.assessment.uncertainty.moments`), without training, so the result does not depend on
-initial values. The estimate is $\theta = 1$ unless a one-sided score test rejects it at 2.5%
-(:mod:`tacit.assessment.uncertainty.moment_errors`). It is also 1, with a wide interval, for edges whose mean effect is
-not significantly different from 0.
+this node by node (:mod:`tacit.local.moments`), without training, so the result does not depend on
+initial values. The estimate is $\theta = 1$ unless a one-sided score test rejects it at 2.5%. It is also 1, with a wide
+interval, for edges whose mean effect is not significantly different from 0.
 
 Noise that grows with the source has the same two moments as a gate. Where the score test rejects, the likelihood of the
 node therefore decides between them, and gives probability and interval
@@ -42,14 +41,19 @@ from tacit.assessment.uncertainty.explanations import (
 )
 from tacit.assessment.uncertainty.gate_tests import gate_scales
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
-from tacit.assessment.uncertainty.moment_data import MomentData, fitted_parameters, has_moment_estimate
-from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors
-from tacit.assessment.uncertainty.moments import fit_moments
-from tacit.assessment.uncertainty.replica_spread import FEWEST_KEEPING
-from tacit.assessment.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
+from tacit.assessment.uncertainty.resamples import FEWEST_KEEPING, EdgeMasks, Kept, kept_edges, resample_rows
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.local import LEVEL, QUANTILE, Dependence
+from tacit.local import (
+    LEVEL,
+    QUANTILE,
+    Dependence,
+    LocalModel,
+    RatioErrors,
+    fit_moments,
+    has_moment_estimate,
+    ratio_errors,
+)
 from tacit.randomness import replica_seeds
 from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
@@ -176,7 +180,7 @@ def acting(
         "acting requires a linear filter with noise, one target per node and no prior, got "
         f"{type(model.predictor).__name__} with {type(model.observation).__name__}; use the bootstrap",
     )
-    data, learned = MomentData.of(model, train), model.graph.learned
+    data, learned = LocalModel.of(model, train), model.graph.learned
     weights, masks = _resamples(train, data.present, replicas, block, seed, kept)
     dependence = Dependence(block, train.series)
     present = model.graph.edge_probs.detach()
@@ -203,7 +207,7 @@ def acting(
         gates = ExplainedGates(*(values.double() for values in earlier.gates))
         together = earlier.together.double()
     tests = torch.full_like(gates.p_values, torch.nan)
-    tests[learned] = p_values
+    tests[learned] = p_values.to(tests)
     tests = torch.where(explained, torch.maximum(tests, gates.p_values), tests)
     tests = tests.masked_fill(assumed | wide, torch.nan)
     tests = torch.where(together.isnan(), tests, gates.p_values)
@@ -213,12 +217,11 @@ def acting(
     by_moments[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
     answer = torch.where(judged, torch.where(explained, gates.edge_probs.to(answer), by_moments), answer)
     always = learned & (answer == 1)
-    parameters = fitted_parameters(
-        model,
-        answer,
+    parameters = data.parameters_by_moments(
         torch.stack([found.own for found in nodes]),
         torch.stack([found.means for found in nodes]),
         _sigmas(answer, nodes),
+        answer,
         torch.tensor([not found.lacking for found in nodes], device=learned.device),
     )
     return Acting(
@@ -261,17 +264,17 @@ class _Node:
 
 
 def _one_node(
-    data: MomentData,
+    data: LocalModel,
     number: int,
     weights: Float[Tensor, "replica pair"],
     masks: EdgeMasks,
     dependence: Dependence,
     learned: EdgeMask,
 ) -> _Node:
-    sources, observed, columns = data.sources(number), data.weights[:, number], data.columns(number)
+    sources, observed, columns = data.sources(number), data.weights[:, number], data.num_moments(number)
     if columns > MOST_COLUMNS or bool((observed > 0).sum() < ROWS_PER_COLUMN * columns):
         return _unknown(data, weights, len(learned), int(learned[number].sum()))
-    node = data.node(number)
+    node = data.moments(number)
     every = torch.ones(1, len(sources), dtype=torch.bool, device=observed.device)
     found = fit_moments(node, observed[None], every)
     errors = ratio_errors(node, found, observed, dependence)
@@ -293,7 +296,7 @@ def _one_node(
 
 
 def _gates(
-    data: MomentData,
+    data: LocalModel,
     judged: EdgeMask,
     may_gate: EdgeMask,
     nodes: list[_Node],
@@ -308,12 +311,13 @@ def _gates(
     places = judged.any(1).nonzero()[:, 0].tolist()
     masks = [judged[node, data.sources(node)].cpu() for node in places]
     sizes = noise_sizes(residuals, places, None if train.series is None else train.series.cpu()).unbind(1)
-    nodes_data = [data.node(node) for node in places]
-    known = [
-        ~residuals[:, node].isnan() & usual_rows(one.own, one.sent).cpu()
-        for node, one in zip(places, nodes_data, strict=True)
+    known = [~residuals[:, node].isnan() for node in places]
+    for rows, node in zip(known, places, strict=True):
+        every_row = data.moments(node)
+        rows &= usual_rows(every_row.own, every_row.sent).cpu()
+    regressions = [
+        data.node(node, rows=rows, spread=size) for node, rows, size in zip(places, known, sizes, strict=True)
     ]
-    regressions = [one.regression(*rows) for one, *rows in zip(nodes_data, known, sizes, strict=True)]
     found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
     gated = list[int]()
     parts = explained_regressions(regressions, masks)
@@ -359,7 +363,7 @@ def _sigmas(edge_probs: EdgeProbs, nodes: list[_Node]) -> Float[Tensor, " node"]
     return torch.maximum(leftover - (ratios * sizes).sum(1), LEAST_NOISE * leftover).sqrt()
 
 
-def _unknown(data: MomentData, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
+def _unknown(data: LocalModel, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
     """Return a node without regressions; its errors are as wide as those of an edge whose effect may be 0."""
     one, zero = weights.new_ones(edges), weights.new_zeros(edges)
     return _Node(
@@ -404,8 +408,8 @@ def _inflation(
     return torch.where(own > MUCH_WIDER * common, own, common)
 
 
-def _notes(data: MomentData, nodes: list[_Node], learned: EdgeMask, seldom: EdgeMask, replicas: int) -> list[str]:
-    columns = [data.columns(node) for node, one in enumerate(nodes) if one.lacking and learned[node].any()]
+def _notes(data: LocalModel, nodes: list[_Node], learned: EdgeMask, seldom: EdgeMask, replicas: int) -> list[str]:
+    columns = [data.num_moments(node) for node, one in enumerate(nodes) if one.lacking and learned[node].any()]
     many = sum(count > MOST_COLUMNS for count in columns)
     few = len(columns) - many
     notes = [FEW_ROWS.format(rows=len(data.targets), nodes=few)] if few else []

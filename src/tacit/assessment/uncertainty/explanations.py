@@ -108,7 +108,7 @@ def usual_rows(own: Float[Tensor, "row own"], sent: Float[Tensor, "source row la
 
 def explained_regressions(
     data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]]
-) -> list[tuple[GatedRegression, Bool[Tensor, "judged term"]]]:
+) -> list[tuple[GatedRegression, Bool[Tensor, "_ _"]]]:
     """Return for each node the regression in which the edges of ``may_gate`` have curves and noise that grows.
 
     With it come the columns of the noise that belong to each of these edges, which are its only sources. The noise must
@@ -127,7 +127,7 @@ def explained_regressions(
 
 
 def explained_gates(
-    parts: Sequence[tuple[GatedRegression, Bool[Tensor, "judged term"]]],
+    parts: Sequence[tuple[GatedRegression, Bool[Tensor, "_ _"]]],
     may_gate: Sequence[Bool[Tensor, " _"]],
     scales: Sequence[Float[Tensor, " _"]] | None = None,
     *,
