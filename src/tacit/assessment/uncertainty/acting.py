@@ -204,7 +204,8 @@ def acting(
     if earlier is None:
         gates, together = _gates(data, explained, may_join, nodes, train, dependence, intervals=intervals)
     else:
-        gates, together = earlier.gates, earlier.together
+        gates = ExplainedGates(*(values.double() for values in earlier.gates))
+        together = earlier.together.double()
     tests = torch.full_like(gates.p_values, torch.nan)
     tests[learned] = p_values.to(tests)
     tests = torch.where(explained, torch.maximum(tests, gates.p_values), tests)

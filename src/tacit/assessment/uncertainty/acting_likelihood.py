@@ -75,7 +75,9 @@ def acting_by_likelihood(
     explained = explained_gates(parts, list(asked.values()), scales, intervals=intervals)
     for (node, mask), other in zip(asked.items(), explained, strict=True):
         p_values = torch.maximum(beside[node].p_values, other.p_values)
-        both = ExplainedGates(other.edge_probs, other.low, other.high, p_values, other.nats)
+        # sizes of residuals near a row hide gates that stay open or closed for some rows: both intervals count
+        low, high = torch.minimum(beside[node].low, other.low), torch.maximum(beside[node].high, other.high)
+        both = ExplainedGates(other.edge_probs, low, high, p_values, other.nats)
         beside[node] = ExplainedGates(*(torch.where(mask, *ends) for ends in zip(both, beside[node], strict=True)))
     fitted = torch.tensor(enough)
     rest = present.cpu().double()
