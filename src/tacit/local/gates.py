@@ -123,7 +123,7 @@ def judge_gates(
 def gate_scales(
     data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], dependence: Sequence[Dependence]
 ) -> list[Float[Tensor, " _"]]:
-    """Return the scale of the likelihood ratio of each gate of ``may_gate``, alone; 1 for other sources."""
+    """Return the ratio of robust to model variance of each gate of ``may_gate``, alone; 1 for other sources."""
     base = fit_gated(data, [one.start() for one in data])
     gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
     fits = fit_gated(
@@ -131,7 +131,8 @@ def gate_scales(
     )
     scales = [torch.ones(len(mask), dtype=torch.float64) for mask in may_gate]
     for (node, source), fit in zip(gates, fits, strict=True):
-        scales[node][source] = _of_gate(data[node], fit, source, dependence[node])[1]
+        found = Inference.of(data[node], fit, dependence[node])
+        scales[node][source] = found.ratio(found.gates[source])
     return scales
 
 
