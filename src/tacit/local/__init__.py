@@ -2,6 +2,7 @@
 
 from tacit.local.batch import GatedBatch, fit_gated, fit_gates
 from tacit.local.dependence import LEVEL, QUANTILE, Dependence
+from tacit.local.gates import MOST_GATES, NodeGates, choose_gates, gate_scales, judge_gates
 from tacit.local.inference import (
     CLEAR,
     Difference,
@@ -37,6 +38,7 @@ from tacit.local.starts import (
 __all__ = [
     "CLEAR",
     "LEVEL",
+    "MOST_GATES",
     "MOST_LOGIT",
     "NOISE_DEVIATION",
     "QUANTILE",
@@ -50,19 +52,23 @@ __all__ = [
     "Inference",
     "LocalModel",
     "LocalRidge",
+    "NodeGates",
     "NodeMoments",
     "RatioErrors",
+    "choose_gates",
     "edge_start",
     "fill_noise",
     "filter_start",
     "fit_gated",
     "fit_gates",
     "fit_moments",
+    "gate_scales",
     "has_gated_weights",
     "has_likelihood",
     "has_moment_estimate",
     "is_affordable",
     "is_clear",
+    "judge_gates",
     "local_ridge",
     "maximise",
     "noise_vector",

@@ -2,7 +2,7 @@
 
 With Gaussian noise, regressions on the edges that may exist give the weights, and the variance of their residuals gives
 probabilities and noise (:mod:`tacit.local.moments`). With other observation models, all come from the
-maximum of the likelihood (:mod:`tacit.assessment.uncertainty.gate_tests`). If the model then forecasts worse than with
+maximum of the likelihood (:mod:`tacit.local.gates`). If the model then forecasts worse than with
 edges that always act, its assumptions do not hold, and it is trained by gradients instead.
 """
 

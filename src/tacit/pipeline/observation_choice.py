@@ -6,7 +6,7 @@ the likelihood with the edges that may exist decides; those of the simplest kind
 $$G = \sum_{t, i} \big(\ell_{ti} - \ell^0_{ti}\big) - \tfrac{k - k_0}{2} \log n, \qquad
 \ell_{ti} \text{ of row } t \text{ and node } i, \quad k \text{ parameters of noise and gates}, \quad n \text{ rows},$$
 
-over the simplest kind, with superscript 0 (:func:`~tacit.assessment.uncertainty.choose_gates`). A count whose rate
+over the simplest kind, with superscript 0 (:func:`~tacit.local.choose_gates`). A count whose rate
 changes because edges act at times has a variance above its mean; without gates, this would look like overdispersion.
 
 One kind is chosen for all numbers of a table, and one for all integers. A kind that is not the simplest must gain
@@ -27,11 +27,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.assessment.evidence import num_sent
-from tacit.assessment.uncertainty import choose_gates
 from tacit.config import FitConfig
 from tacit.data import NamedPairs, Pairs, usual_block
 from tacit.errors import InputError
-from tacit.local import Dependence, GatedFit, GatedRegression
+from tacit.local import Dependence, GatedFit, GatedRegression, choose_gates
 from tacit.observation import ObservationModel, PositiveMean
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, layout_of

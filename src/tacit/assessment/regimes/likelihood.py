@@ -24,11 +24,11 @@ from tacit.assessment.regimes.fitted import (
     constant_regime,
     without_errors,
 )
-from tacit.assessment.uncertainty import MOST_GATES
 from tacit.data import Pairs
 from tacit.errors import require, require_int
 from tacit.graph import BernoulliGraph, Blocks, MixtureGraph
 from tacit.local import (
+    MOST_GATES,
     BlockLikelihood,
     Dependence,
     Difference,

@@ -22,7 +22,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tacit.assessment.situations.varying import FDR, VaryingEdges, called_varying
-from tacit.assessment.uncertainty import MOST_GATES
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.graph import (
@@ -35,6 +34,7 @@ from tacit.graph import (
     SeriesNumber,
 )
 from tacit.local import (
+    MOST_GATES,
     Dependence,
     GatedFit,
     GatedRegression,

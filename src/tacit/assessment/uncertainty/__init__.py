@@ -26,7 +26,6 @@ from tacit.assessment.uncertainty.decisions import (
     significant_edges,
 )
 from tacit.assessment.uncertainty.direct import estimate_acting, has_direct_estimate
-from tacit.assessment.uncertainty.gate_tests import MOST_GATES, choose_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
 from tacit.assessment.uncertainty.reliability import Reliability, reliability
 from tacit.assessment.uncertainty.resamples import Kept, resample_rows
@@ -39,7 +38,6 @@ __all__ = [
     "FDR",
     "FEWEST_REPLICAS",
     "LISTED_FROM",
-    "MOST_GATES",
     "MOST_PARAMETERS",
     "QUICK_SANDWICH",
     "STARTS",
@@ -56,7 +54,6 @@ __all__ = [
     "acting_words",
     "adopt",
     "bootstrap",
-    "choose_gates",
     "edge_intervals",
     "estimate_acting",
     "expected_wrong_edges",

@@ -39,7 +39,6 @@ from tacit.assessment.uncertainty.explanations import (
     noise_sizes,
     usual_rows,
 )
-from tacit.assessment.uncertainty.gate_tests import gate_scales
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.assessment.uncertainty.resamples import FEWEST_KEEPING, EdgeMasks, Kept, kept_edges, resample_rows
 from tacit.data import Pairs
@@ -51,6 +50,7 @@ from tacit.local import (
     LocalModel,
     RatioErrors,
     fit_moments,
+    gate_scales,
     has_moment_estimate,
     ratio_errors,
 )

@@ -22,9 +22,8 @@ from tacit.assessment.uncertainty.explanations import (
     noise_sizes,
     usual_rows,
 )
-from tacit.assessment.uncertainty.gate_tests import NodeGates, gate_scales, judge_gates
 from tacit.data import Pairs
-from tacit.local import Dependence, GatedFit, LocalModel, RatioErrors, fit_gated
+from tacit.local import Dependence, GatedFit, LocalModel, NodeGates, RatioErrors, fit_gated, gate_scales, judge_gates
 from tacit.training import LatentGraphModel
 
 

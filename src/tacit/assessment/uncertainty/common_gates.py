@@ -37,8 +37,17 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from tacit.assessment.uncertainty.explanations import ExplainedGates
-from tacit.assessment.uncertainty.gate_tests import choose_gates, judge_gates
-from tacit.local import MOST_LOGIT, QUANTILE, Dependence, GatedFit, GatedRegression, fit_gated, states
+from tacit.local import (
+    MOST_LOGIT,
+    QUANTILE,
+    Dependence,
+    GatedFit,
+    GatedRegression,
+    choose_gates,
+    fit_gated,
+    judge_gates,
+    states,
+)
 from tacit.shapes import EdgeProbs
 
 FALSE_ALARMS = 0.01  # per node within nodes, and per table between nodes

@@ -19,7 +19,7 @@ used. With few rows $n$ for the $k$ numbers of the regression it is too large, a
 the test is not significant, the interval contains 1.
 
 Likelihood ratios are divided by the ratio of robust to model variance of the gate in the regression without curves and
-growing noise (:func:`~tacit.assessment.uncertainty.gate_tests.gate_scales`). That of this regression, with its many
+growing noise (:func:`~tacit.local.gate_scales`). That of this regression, with its many
 numbers, is too uncertain.
 
 An error of measurement in a source does not reach the target: at such a spike the edge does not act. That is no gate,
@@ -35,9 +35,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.assessment.evidence import smoothed
-from tacit.assessment.uncertainty.gate_tests import judge_gates
 from tacit.data import SeriesOfPair
-from tacit.local import LEVEL, GatedFit, GatedRegression, fit_gated
+from tacit.local import LEVEL, GatedFit, GatedRegression, fit_gated, judge_gates
 from tacit.observation import GaussianNoise, ObservationModel, StudentTNoise
 
 DEGREES = 3  # of the chi-square of the likelihood ratio

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from gated_nodes import fitted
-from tacit.assessment.uncertainty import choose_gates
-from tacit.assessment.uncertainty.gate_tests import CLOSE, QUANTILE, judge_gates
 from tacit.local import Dependence, GatedRegression
+from tacit.local.gates import CLOSE, QUANTILE, choose_gates, judge_gates
 from tacit.observation import GaussianNoise
 
 DOUBLE = torch.float64

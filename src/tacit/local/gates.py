@@ -25,16 +25,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.local import (
-    MOST_LOGIT,
-    QUANTILE,
-    Dependence,
-    GatedFit,
-    GatedRegression,
-    Inference,
-    fit_gated,
-    fit_gates,
-)
+from tacit.local.batch import fit_gated, fit_gates
+from tacit.local.dependence import QUANTILE, Dependence
+from tacit.local.inference import Inference
+from tacit.local.regression import MOST_LOGIT, GatedFit, GatedRegression
 
 STARTS = (0.8, 0.4)  # initial values of a probability
 TOGETHER = 0.6  # the same for all gates of a node
