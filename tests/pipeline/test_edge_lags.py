@@ -7,8 +7,9 @@ import pytest
 import tacit
 from tacit.cli import main
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, TrainingOptions
+from tacit.edges import LAGS
 from tacit.errors import InputError
-from tacit.records import LAGS, read_run
+from tacit.records import read_run
 from tacit.sklearn import LatentGraphForecaster
 
 NODES = ("a", "b", "c")

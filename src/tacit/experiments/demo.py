@@ -10,6 +10,7 @@ from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.assessment.identification import Identifiability, identify
 from tacit.config import DemoConfig, SystemConfig
 from tacit.data import Split
+from tacit.edges import EdgeTable
 from tacit.experiments.published import LOSS_METRICS, LOSS_TABLE
 from tacit.experiments.study import Listener
 from tacit.graph import BernoulliGraph
@@ -19,7 +20,6 @@ from tacit.pipeline import MOST_TESTED, pair_forecasts
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import (
-    EdgeFindings,
     Record,
     Run,
     describe_device,
@@ -91,13 +91,15 @@ def _run(
                 listener.stage(f"{TITLES[name]}: scoring on the test pairs")
                 identified = _identify(result, pairs, seed)
                 record = _record(name, system, config, pairs, seed, command, result, optimal, identified)
+                graph = result.model.graph
+                edges = graph.described(EdgeTable(graph.index(record.node_names)))
                 lock.require()
                 write_run(
                     directory / name,
                     record,
                     result.model,
                     [history_line(epoch) for epoch in result.history],
-                    EdgeFindings(identifiable=identified.flags()),
+                    edges.updated(identifiable=graph.vector(identified.flags())),
                     pair_forecasts(result.model, pairs.test, seed),
                 )
                 runs[name] = read_run(directory / name)

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.uncertainty import (
-    ACTS,
     MOST_PARAMETERS,
     QUICK_SANDWICH,
     STARTS,
@@ -21,6 +20,7 @@ from tacit.assessment.uncertainty import (
     has_moment_estimate,
 )
 from tacit.data import Split, resampling_words
+from tacit.edges import ACTS
 from tacit.training import FitSettings, LatentGraphModel, Listener
 
 LEVEL = 0.95

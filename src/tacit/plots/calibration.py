@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from tacit.errors import InputError, require
 from tacit.plots.display import Estimator, RunDisplay, RunPath, estimator_run, require_estimator, stored_run
 from tacit.plots.new_data import evaluated
-from tacit.records import Run
-from tacit.report import coverage_on, edge_columns, rank_shares, ranks_on, reliability_on, reliability_points
+from tacit.records import Run, listed_in
+from tacit.report import coverage_on, rank_shares, ranks_on, reliability_on, reliability_points
 
 Kind = Literal["edges", "intervals", "ranks"]
 C = TypeVar("C", bound="CalibrationDisplay")
@@ -105,11 +105,11 @@ class CalibrationDisplay(RunDisplay):
 
     def _draw_edges(self, ax: Axes) -> None:
         """Draw each edge small and pale, with its interval."""
-        edges = edge_columns(self.run)
-        assert edges.truth is not None
-        ax.scatter(edges.acts, edges.truth, s=5, color="0.6", linewidths=0, zorder=2)
-        if edges.low is not None and edges.high is not None:
-            ax.hlines(edges.truth, edges.low, edges.high, color="0.6", lw=0.8)
+        edges = self.run.edges.each_once()
+        assert "truth" in edges
+        ax.scatter(edges.acts, edges["truth"], s=5, color="0.6", linewidths=0, zorder=2)
+        if "low" in edges and "high" in edges:
+            ax.hlines(edges["truth"], edges["low"], edges["high"], color="0.6", lw=0.8)
 
 
 def coverage_of(metrics: Mapping[str, float], by_node: Mapping[str, Mapping[str, float]]) -> list[dict[str, float]]:
@@ -134,4 +134,5 @@ def _with_truth(run: Run, truth: Any) -> Run:
         f"truth must have a row per target and a column per source, ({nodes}, {nodes}), got {probs.shape}; pass a "
         "probability for each ordered pair",
     )
-    return run.model_copy(update={"record": run.record.model_copy(update={"true_edge_probs": probs.tolist()})})
+    record = run.record.model_copy(update={"true_edge_probs": probs.tolist()})
+    return run.model_copy(update={"record": record, "edges": listed_in(record, run.edges)})

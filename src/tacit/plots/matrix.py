@@ -77,10 +77,9 @@ class EdgeMatrixDisplay(RunDisplay):
         nodes, edges = len(self.run.record.node_names), self.run.edges
         if nodes <= most:
             return np.arange(nodes)
-        decides = edges["exists" if "exists" in edges else "probability"].fillna(0.0)
-        first = edges[edges.source != edges.target].assign(decides=decides)
-        first = first.sort_values("decides", ascending=False, kind="stable")
-        ends = first[["source", "target"]].to_numpy().ravel()
+        first = np.argsort(-edges.decides, kind="stable")
+        first = first[edges.index.between[first]]
+        ends = np.stack([edges.index.source[first], edges.index.target[first]], 1).ravel()
         _, place = np.unique(ends, return_index=True)
         return np.asarray(np.sort(ends[np.sort(place)][:most]))
 
@@ -90,8 +89,8 @@ class EdgeMatrixDisplay(RunDisplay):
         row = np.full(len(self.run.record.node_names), -1)
         row[self.nodes] = np.arange(len(self.nodes))
         edges = self.run.edges
-        target, source = row[edges.target], row[edges.source]
+        target, source = row[edges.index.target], row[edges.index.source]
         shown = (target >= 0) & (source >= 0)
         matrix = np.full((len(self.nodes), len(self.nodes)), np.nan)
-        matrix[target[shown], source[shown]] = edges[self.values].to_numpy(dtype=float)[shown]
+        matrix[target[shown], source[shown]] = edges[self.values][shown]
         return matrix

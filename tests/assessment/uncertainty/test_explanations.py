@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from tacit.assessment.uncertainty.decisions import ACTS, acting_words
+from tacit.assessment.uncertainty.decisions import acting_words
 from tacit.assessment.uncertainty.explanations import HALF_LIVES, explained_gates, noise_sizes
+from tacit.edges import ACTS
 from tacit.local import GatedRegression
 from tacit.observation import GaussianNoise
 

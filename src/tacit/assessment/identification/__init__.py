@@ -5,11 +5,10 @@ from tacit.assessment.identification.injectivity import Injectivity, check_injec
 from tacit.assessment.identification.replicas import ReplicaGraph, compare_replicas
 from tacit.assessment.identification.representations import Representation, find_representations
 from tacit.assessment.identification.transforms import CERTAIN, LOOPS_OFF, LOOPS_ON
-from tacit.assessment.identification.verdict import FLAGS, Identifiability, identify
+from tacit.assessment.identification.verdict import Identifiability, identify
 
 __all__ = [
     "CERTAIN",
-    "FLAGS",
     "LOOPS_OFF",
     "LOOPS_ON",
     "Identifiability",

@@ -15,7 +15,7 @@ are evaluated again on many inputs and graphs.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import UInt8
@@ -27,19 +27,18 @@ from tacit.assessment.identification.injectivity import Injectivity, check_injec
 from tacit.assessment.identification.separation import can_separate, separation_errors
 from tacit.assessment.identification.twins import NEGLIGIBLE, Place, confirmed_twins, twins_among
 from tacit.assessment.identification.words import count_edges, count_of, describe_edges, listed
+from tacit.edges import FLAGS
 from tacit.errors import require, require_int
 from tacit.graph import NamedNodes
 from tacit.local import CLEAR
 from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 
-Flag = Literal["", "yes", "no"]
 INSEPARABLE = 0.25  # standard error from which a 95% interval contains every probability
 YES_NO = (
     "For yes-or-no targets only the shape of the response separates how often an edge acts from how strongly; if "
     "effects are small, the data determine only their product."
 )
-FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # whether an edge is identifiable; empty for fixed edges
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Identifiability:
         """Mask of the learned edges that are identifiable."""
         return self.learned & ~self.without_effect & ~self.too_weak & ~self._with_twin
 
-    def flag(self, i: int, j: int) -> Flag:
+    def flag(self, i: int, j: int) -> str:
         """Return whether the edge from node j to node i is identifiable; empty for a fixed edge."""
         return FLAGS[int(self.flags()[i, j])]
 
