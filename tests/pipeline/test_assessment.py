@@ -17,6 +17,7 @@ from tacit.assessment.identification.representations import Representation
 from tacit.cli import main
 from tacit.cli.answers import print_fit
 from tacit.config import AssessmentOptions
+from tacit.edges import EdgeTable
 from tacit.errors import InputError, TrainingError
 from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
 from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representations

@@ -58,7 +58,7 @@ def read_edges(
     for name in read.columns[2:]:
         one = columns[name]
         values = read[name].cat.codes.to_numpy().clip(0).astype(np.uint8) if one.kind == "word" else read[name]
-        values = np.array(values, dtype=object) if one.kind == "text" else np.array(values)
+        values = np.asarray(values, dtype=object if one.kind == "text" else None)
         if name == "probability" or not one.is_empty(values).all():
             found[name] = values
     index = EdgeIndex(source, target, tuple(node_names), tuple(node_names), symmetric)

@@ -85,7 +85,7 @@ class EdgeIndex:
         >>> EdgeIndex.all_pairs("ab").at(np.array([1, 3])).find(np.array([1, 0]), np.array([1, 0])).tolist()
         [1, -1]
         """
-        if not len(self):
+        if not len(self) or not len(source):
             return np.full(len(source), -1)
         wanted = target.astype(np.int64) * len(self.source_names) + source
         order, keys = self._sorted
@@ -105,6 +105,8 @@ class EdgeIndex:
 
     def mirrored(self, values: Values, fill: Any = 0) -> Values:
         """Return the values of the opposite directions, with ``fill`` where there is none."""
+        if values.dtype == bool and not values.any() and not fill:
+            return values
         if len(self) and self.reverse.min() >= 0:
             return np.asarray(values[self.reverse])
         return np.where(self.reverse >= 0, values[self.reverse], fill).astype(values.dtype) if len(self) else values

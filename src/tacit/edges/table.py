@@ -155,7 +155,7 @@ class EdgeTable:
     @cached_property
     def others(self) -> Mask:
         """The other entries of these pairs and of groups of copies, which are not edges of their own."""
-        others = self.index.mirrored(self._open, fill=False)
+        others = self.index.mirrored(self._open, fill=False).copy()
         places, leaders = self._in_groups
         others[places[places != leaders]] = True
         return others
@@ -216,7 +216,8 @@ class EdgeTable:
         learned = self.get("learned", np.ones(len(self), dtype=bool))
         if "exists" not in self and "identifiable" in self:
             learned = learned & (self["identifiable"] == schema.FLAGS.index("yes"))
-        learned = learned | (self._open & self.index.mirrored(learned, fill=False))
+        if self._open.any():
+            learned = learned | (self._open & self.index.mirrored(learned, fill=False))
         return listed_edges(self.values.astype(np.float32), self.fdr if fdr is None else fdr, learned & self.index.once)
 
     @property

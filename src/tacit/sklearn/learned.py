@@ -185,8 +185,8 @@ class LearnedGraph:
             symmetric=fitted.graph.symmetric,
         )
         low, high = (fitted.graph.vector(one) for one in (ends.low, ends.high))
-        shown = edges.updated(**dict.fromkeys(edges.columns.keys() - {"exists", "probability"}))
-        return shown.frame(bagged=bagged, low=low, high=high)
+        shown = ["source", "target", *(["exists"] if "exists" in edges else []), "probability", "bagged", "low", "high"]
+        return edges.frame(bagged=bagged, low=low, high=high)[shown]
 
     def listed_edges(self, fdr: float | None = None) -> "pandas.DataFrame":
         """Return the listed rows of ``edges_``: the longest list with a false discovery rate of at most ``fdr``.
@@ -233,8 +233,9 @@ class LearnedGraph:
     def _matrix(self, name: str, asked: str = "") -> np.ndarray:
         """Return a column with a row per target and a column per source; raise if it was not computed."""
         edges = self._edges()
-        if asked:
-            edges.index.require_all_pairs(asked, MOST_EXPANDED)
+        if not asked:
+            edges.known(name)
+        edges.index.require_all_pairs(asked or f"the matrix of {name}", MOST_EXPANDED)
         return edges.matrix(name)
 
     def _estimates(self) -> tuple[Tensor, Tensor]:
