@@ -51,6 +51,7 @@ WHAT = {
     "oscillators": "noisy phase oscillators (Kuramoto), with and without coupling; their sine is observed",
     "returns": "25 nodes, 2,000 days; three unseen factors with one volatility reach every node after zero to two days",
     "storms": "15 river gauges, 1,000 hours; unseen storms reach all after zero to three hours, and levels recede",
+    "gauges": "a tree of 9 gauges, 3,000 quarter hours; smooth, a daily cycle at the root, 12 gaps of 5 to 40 rows",
     "monitoring": "10 loads of computers, 1,500 rows; long exact constants, bursts, and rounded values",
 }
 HEAD = """# Tables that break the assumptions

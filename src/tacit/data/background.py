@@ -1,4 +1,6 @@
-r"""The background: columns of a node that are always in, beside its own past: what moves it apart from the graph.
+r"""The background of a node, which moves it apart from the graph, and calendar features of times.
+
+The background has columns that are always in, beside the node's own past.
 
 $$y_{i,t} = \text{own past} + \sum_k \beta_{ik}\, b_{ik}(t) + \text{edges} + \text{noise}$$
 
@@ -13,20 +15,121 @@ for a half-life of $h$ rows. In a forecast path the level moves with the sampled
 random walk and intervals grow.
 
 A node uses some of the terms (``used``); the columns of the others are 0 for it.
+
+Calendar features of times are numbers for conditions, and $\sin 2 \pi \phi$ and $\cos 2 \pi \phi$ for a model, with the
+phase $\phi \in [0, 1)$ of a time within its hour, day, week, month or year. Midnight is next to 23:59, and December
+next to January.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from tacit.data.series import Series, Times
+from tacit.errors import InputError, did_you_mean, require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Numbers = Float[np.ndarray, " row"]
+TimeColumns = Float[np.ndarray, "row column"]
+
 DAY = 86400.0  # seconds
 WEEK, YEAR = 7 * DAY, 365.2425 * DAY
 CATEGORIES = {"weekend": 2, "weekday": 7, "hour": 24}  # parts of a date, and their numbers of values
-Numbers = Float[np.ndarray, " row"]
-TimeColumns = Float[np.ndarray, "row column"]
+
+# Parts of a date as numbers, with their values for messages, and as phases of a DatetimeIndex.
+NUMBERS = {
+    "year": "such as 2026",
+    "month": "1 to 12",
+    "week": "1 to 53",
+    "day": "1 to 31",
+    "dayofyear": "1 to 366",
+    "weekday": "0 for Monday to 6 for Sunday",
+    "hour": "0 to 23",
+    "minute": "0 to 59",
+}
+PHASES: dict[str, Callable[["pd.DatetimeIndex"], Any]] = {
+    "minute": lambda at: (at.minute * 60 + at.second) / 3600,
+    "hour": lambda at: (at.hour * 3600 + at.minute * 60 + at.second) / DAY,
+    "weekday": lambda at: at.day_of_week / 7,
+    "day": lambda at: (at.day - 1) / at.days_in_month,
+    "dayofyear": lambda at: (at.day_of_year - 1) / (365 + at.is_leap_year),
+    "month": lambda at: (at.month - 1) / 12,
+}
+
+
+def calendar_number(times: Times, name: str) -> Numbers:
+    """Return the month, hour, weekday ... of each time.
+
+    >>> times = np.array(["2026-03-01T06:30", "2027-01-01T18:00"], dtype="datetime64[s]")
+    >>> {name: calendar_number(times, name).astype(int).tolist() for name in ("month", "weekday", "hour", "week")}
+    {'month': [3, 1], 'weekday': [6, 4], 'hour': [6, 18], 'week': [9, 53]}
+    """
+    import pandas as pd
+
+    index = pd.DatetimeIndex(times)
+    attribute = {"dayofyear": "day_of_year", "weekday": "day_of_week"}.get(name, name)
+    numbers = index.isocalendar().week if name == "week" else getattr(index, attribute)
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def calendar_features(times: Times, names: Sequence[str]) -> tuple[Float[np.ndarray, "time feature"], tuple[str, ...]]:
+    """Return a sine and a cosine for each of ``names``, and the names of the columns; times may be in the future.
+
+    >>> times = np.array(["2026-03-01T06:00", "2026-03-01T12:00"], dtype="datetime64[s]")
+    >>> columns, names = calendar_features(times, ["hour"])
+    >>> names, columns.round(3).tolist()
+    (('hour sin', 'hour cos'), [[1.0, 0.0], [0.0, -1.0]])
+    """
+    for position, name in enumerate(names):
+        if name not in PHASES:
+            raise InputError(f"calendar must name parts of a date, got '{name}'{did_you_mean(name, PHASES)}")
+        require(name not in names[:position], f"calendar names '{name}' twice; name it once")
+    require(
+        not names or times.dtype.kind == "M",
+        f"calendar names '{next(iter(names), '')}', but the times are numbers, not dates; write times as YYYY-MM-DD "
+        "HH:MM:SS, or leave it out",
+    )
+    if not names:
+        return np.zeros((len(times), 0)), ()
+    import pandas as pd
+
+    index = pd.DatetimeIndex(times)
+    angles = [2 * np.pi * np.asarray(PHASES[name](index)) for name in names]
+    columns = [wave(angle) for angle in angles for wave in (np.sin, np.cos)]
+    labels = tuple(f"{name} {wave}" for name in names for wave in ("sin", "cos"))
+    return np.stack(columns, axis=-1), labels
+
+
+def calendar_columns(times: Times, columns: Sequence[str]) -> dict[str, Numbers]:
+    """Return the covariates that follow from the date, by name; times may be in the future.
+
+    >>> times = np.array(["2026-03-01T06:00"], dtype="datetime64[s]")
+    >>> {name: column.round(3).tolist() for name, column in calendar_columns(times, ["hour cos", "rain"]).items()}
+    {'hour cos': [0.0]}
+    """
+    if times.dtype.kind != "M":
+        return {}
+    features, labels = calendar_features(times, tuple(PHASES))
+    return {name: features[:, labels.index(name)] for name in columns if name in labels}
+
+
+def with_calendar(series: Series, names: Sequence[str]) -> Series:
+    """Return a series with sines and cosines of the date before its covariates."""
+    if not names:
+        return series
+    columns, labels = calendar_features(series.row_times, names)
+    for place, name in enumerate(names):
+        require(
+            series.piece or bool((np.ptp(columns[:, 2 * place : 2 * place + 2], axis=0) > 1e-9).any()),
+            f"calendar names '{name}', which is the same in all rows; leave it out",
+        )
+    known = columns if series.covariates is None else np.concatenate([columns, series.covariates], axis=1)
+    return replace(series, covariates=known, covariate_names=labels + series.covariate_names)
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,25 @@
-"""Conditions on the rows of a table, such as ``month in (6, 7, 8) and regime == "wet"``; no code is executed.
+"""Conditions on the rows of a table, such as ``month in (6, 7, 8) and regime == "wet"``, and the targets they select.
 
 A condition compares numbers, words and times with ``== != < <= > >= in`` and ``not in``, joins comparisons with
 ``and``, ``or`` and ``not``, and computes with ``+ - * / %``. Names are columns or parts of the date; a name with other
-characters is written in backticks.
+characters is written in backticks. No code is executed.
 """
 
 import ast
 import operator
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
 
-from tacit.data.calendar_features import NUMBERS
-from tacit.errors import InputError, require
+from tacit.data.background import NUMBERS, calendar_number
+from tacit.data.series import Series, Times
+from tacit.data.times import coming_times
+from tacit.errors import InputError, did_you_mean, require
 
 Rows = Bool[np.ndarray, " row"]
 EXAMPLE = 'write for example month in (6, 7, 8) or regime == "wet"'
@@ -33,6 +35,8 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+UNKNOWN_AHEAD = "where uses a column, which is not known after the last row: targets after it are included"
+MOST_WORDS = 8  # values of a column that a message lists
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -99,17 +103,18 @@ class Condition:
         ``column`` returns numbers, words (None if missing) or times. The condition is false in a row where a named
         column is missing.
         """
-        values = {place: column(name) for place, name in zip(self.columns, self.names, strict=True)}
-        shown = dict(zip(self.columns, self.names, strict=True))
+        columns = {}
+        for place, name in zip(self.columns, self.names, strict=True):
+            values = column(name)
+            columns[place] = _Value(values, {"M": "time", "O": "text"}.get(values.dtype.kind, "number"), name)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = _Evaluation(values, shown).of(self.tree)
+            found = _evaluated(self.tree, columns)
         require(
             found.kind == "truth",
             f"where must be true or false, got {found.words}; compare it, for example {found.words} == 1",
         )
-        there = [~missing(one) for one in values.values()]
-        rows = len(next(iter(values.values())))
-        chosen: Rows = np.logical_and.reduce([np.broadcast_to(found.values, rows), *there])
+        there = [~missing(one.values) for one in columns.values()]
+        chosen: Rows = np.logical_and.reduce([np.broadcast_to(found.values, len(there[0])), *there])
         return chosen
 
 
@@ -147,49 +152,49 @@ class _Value:
     words: str
 
 
-@dataclass(frozen=True)
-class _Evaluation:
-    """The value of each part of a tree."""
+def _evaluated(node: ast.expr, columns: Mapping[str, _Value]) -> _Value:
+    """Return the value of a part of a tree."""
 
-    columns: dict[str, np.ndarray]
-    shown: dict[str, str]
-
-    def of(self, node: ast.expr) -> _Value:
-        match node:
-            case ast.Name(name):
-                return _column(self.columns[name], self.shown[name])
-            case ast.Constant(value):
-                return _constant(value)
-            case ast.Tuple(parts) | ast.List(parts) | ast.Set(parts):
-                return _Value([self.of(part) for part in parts], "list", "a list")
-            case ast.BoolOp(way, parts):
-                join = np.logical_and if isinstance(way, ast.And) else np.logical_or
-                return _Value(join.reduce([self._truth(part) for part in parts]), "truth", "a comparison")
-            case ast.UnaryOp(ast.Not(), one):
-                return _Value(np.logical_not(self._truth(one)), "truth", "a comparison")
-            case ast.UnaryOp(way, one):
-                number = self._number(one)
-                return _Value(-number if isinstance(way, ast.USub) else number, "number", "a number")
-            case ast.BinOp(left, sign, right):
-                return _Value(ARITHMETIC[type(sign)](self._number(left), self._number(right)), "number", "a number")
-            case ast.Compare(left, ways, rest):
-                terms = [self.of(part) for part in (left, *rest)]
-                found = [_compared(one, way, other) for one, way, other in zip(terms, ways, terms[1:], strict=False)]
-                return _Value(np.logical_and.reduce(found), "truth", "a comparison")
-        raise AssertionError(node)  # refused by the parser
-
-    def _number(self, node: ast.expr) -> Any:
-        found = self.of(node)
+    def number(one: ast.expr) -> Any:
+        found = _evaluated(one, columns)
         require(found.kind == "number", f"where must compute with numbers, got {found.words}; compare it instead")
         return found.values
 
-    def _truth(self, node: ast.expr) -> Any:
-        found = self.of(node)
+    def truth(one: ast.expr) -> Any:
+        found = _evaluated(one, columns)
         require(
             found.kind == "truth",
             f"where must join comparisons with and, or, not, got {found.words}; write for example {found.words} == 1",
         )
         return found.values
+
+    match node:
+        case ast.Name(name):
+            return columns[name]
+        case ast.Constant(str() | bool() as value):
+            return _Value(str(value), "text", repr(value))
+        case ast.Constant(int() | float() as value):
+            try:
+                return _Value(float(value), "number", repr(value))
+            except OverflowError:
+                words = "where must have numbers that fit in double precision, got a longer one; correct it"
+                raise InputError(words) from None
+        case ast.Tuple(parts) | ast.List(parts) | ast.Set(parts):
+            return _Value([_evaluated(part, columns) for part in parts], "list", "a list")
+        case ast.BoolOp(way, parts):
+            join = np.logical_and if isinstance(way, ast.And) else np.logical_or
+            return _Value(join.reduce([truth(part) for part in parts]), "truth", "a comparison")
+        case ast.UnaryOp(ast.Not(), one):
+            return _Value(np.logical_not(truth(one)), "truth", "a comparison")
+        case ast.UnaryOp(way, one):
+            return _Value(-number(one) if isinstance(way, ast.USub) else number(one), "number", "a number")
+        case ast.BinOp(left, sign, right):
+            return _Value(ARITHMETIC[type(sign)](number(left), number(right)), "number", "a number")
+        case ast.Compare(left, ways, rest):
+            terms = [_evaluated(part, columns) for part in (left, *rest)]
+            found = [_compared(one, way, other) for one, way, other in zip(terms, ways, terms[1:], strict=False)]
+            return _Value(np.logical_and.reduce(found), "truth", "a comparison")
+    raise AssertionError(node)  # refused by the parser
 
 
 def _compared(left: _Value, way: ast.cmpop, right: _Value) -> Any:
@@ -202,7 +207,7 @@ def _compared(left: _Value, way: ast.cmpop, right: _Value) -> Any:
     same = left.kind == right.kind and left.kind in ("number", "text", "time")
     if not same:
         one, other = (left, right) if isinstance(left.values, np.ndarray) else (right, left)
-        note = f" ({NUMBERS[one.words][1]})" if one.words in NUMBERS and one.kind == "number" else ""
+        note = f" ({NUMBERS[one.words]})" if one.words in NUMBERS and one.kind == "number" else ""
         kinds = {"number": "a number", "text": "a word in quotes", "time": 'a time such as "2026-03-01"'}
         need = kinds.get(one.kind, "a number, a word or a time")
         raise InputError(f"where must compare {one.words}{note} with {need}, got {other.words}; correct it")
@@ -225,26 +230,103 @@ def _as_time(one: _Value, other: _Value) -> _Value:
         raise InputError(f"where must have times as YYYY-MM-DD HH:MM:SS, got {one.words}; correct it") from None
 
 
-def _constant(value: Any) -> _Value:
-    if isinstance(value, str | bool):
-        return _Value(str(value), "text", repr(value))
-    try:
-        return _Value(float(value), "number", repr(value))
-    except OverflowError:
-        raise InputError("where must have numbers that fit in double precision, got a longer one; correct it") from None
-
-
-def _column(values: np.ndarray, name: str) -> _Value:
-    return _Value(values, {"M": "time", "O": "text"}.get(values.dtype.kind, "number"), name)
-
-
 def missing(values: np.ndarray) -> Rows:
     """Return where a column has no value."""
-    if values.dtype.kind == "O":
-        return np.array([value is None for value in values], dtype=bool)
-    absent: Rows = np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)
-    return absent
+    import pandas as pd
+
+    return np.asarray(pd.isna(values), dtype=bool)
 
 
 def _is_in(way: ast.cmpop) -> bool:
     return isinstance(way, ast.In | ast.NotIn)
+
+
+def in_season(series: Series, where: str | None) -> Series:
+    """Return a series in which only targets in rows that meet the condition are used.
+
+    >>> times = np.arange("2026-01", "2027-01", dtype="datetime64[M]").astype("datetime64[s]")
+    >>> series = in_season(Series(np.random.rand(12, 1, 1), nodes=("a",), times=times), "month in (6, 7, 8)")
+    >>> series.times[chosen_rows(series)].astype("datetime64[M]").astype(str).tolist()
+    ['2026-06', '2026-07', '2026-08']
+    """
+    return series if where is None else replace(series, where=Condition.read(where))
+
+
+def require_names(condition: Condition, columns: Sequence[str], path: str) -> tuple[str, ...]:
+    """Return the columns of a table that a condition uses; an unknown name is refused."""
+    for name in condition.names:
+        if name not in (*columns, *NUMBERS, "time", "series"):
+            near = did_you_mean(name, (*NUMBERS, "time", *columns))
+            raise InputError(f"{path}: where must name columns or parts of a date, got '{name}'{near}")
+    return tuple(name for name in condition.names if name in columns)
+
+
+def chosen_rows(series: Series) -> Rows:
+    """Return whether the condition is true, for each row; true everywhere without a condition."""
+    if series.where is None:
+        return np.ones(len(series), dtype=bool)
+    return series.where.holds(lambda name: _column_or_date(series, name))
+
+
+def chosen_targets(series: Series, horizon: int) -> Rows:
+    """Return whether the condition is true ``horizon`` steps after each row; true if this is unknown."""
+    later = []
+    for part in series.parts:
+        beyond = _chosen_after(part, coming_times(part.row_times, horizon))
+        later.append(np.concatenate([chosen_rows(part), beyond])[horizon:])
+    return np.concatenate(later)
+
+
+def _chosen_after(series: Series, times: Times) -> Rows:
+    """Return whether the condition is true at times after the end of one series."""
+    if series.where is None or not known_ahead(series):
+        return np.ones(len(times), dtype=bool)
+    whose = np.repeat(series.labels.get("series", np.zeros(0, dtype=object))[-1:], len(times))
+    return series.where.holds(lambda name: whose if name == "series" else _of_times(name, times))
+
+
+def require_some(series: Series, chosen: Rows, what: str) -> None:
+    """Refuse a condition that is never true; the message lists the values of its columns."""
+    if series.where is None or chosen.any():
+        return
+    words = {name: sorted({*column} - {None}) for name, column in series.labels.items() if column.dtype == object}
+    have = [f"{name} is {', '.join(some[:MOST_WORDS])}" for name, some in words.items() if name in series.where.names]
+    hint = f" ({'; '.join(have)})" if have else ""
+    raise InputError(
+        f"where must be true for some {what}, but '{series.where.text}' is true for none of {len(chosen):,}{hint}; "
+        "correct it, or pass other rows"
+    )
+
+
+def known_ahead(series: Series) -> bool:
+    """Return whether the condition is known for future times: it uses only the date (and the series)."""
+    names = () if series.where is None else series.where.names
+    columns = (*series.labels, *series.covariate_names, *series.nodes)
+    return all(name == "series" or name not in columns for name in names)
+
+
+def _column_or_date(series: Series, name: str) -> np.ndarray:
+    """Return the values of a name in a condition: a column if there is one, otherwise a part of the date."""
+    if name in series.labels:
+        return series.labels[name]
+    if name in series.covariate_names and series.covariates is not None:
+        return series.covariates[:, series.covariate_names.index(name)]
+    if name in series.nodes and len(series.channels) == 1:
+        return series.values[:, series.nodes.index(name), 0]
+    known = (*NUMBERS, "time", *series.covariate_names, *series.nodes)
+    if name == "series":
+        raise InputError("where uses 'series', but there is one series without a name; leave it out")
+    if name not in (*NUMBERS, "time"):
+        raise InputError(f"where must name columns or parts of a date, got '{name}'{did_you_mean(name, known)}")
+    return _of_times(name, series.row_times)
+
+
+def _of_times(name: str, times: Times) -> np.ndarray:
+    if name == "time":
+        return times if times.dtype.kind == "M" else times.astype(np.float64)
+    if times.dtype.kind != "M":
+        raise InputError(
+            f"where uses '{name}', a part of a date, but the times are numbers; write times as YYYY-MM-DD HH:MM:SS, "
+            "or name a column"
+        )
+    return calendar_number(times, name)

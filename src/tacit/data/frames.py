@@ -1,36 +1,87 @@
 """Series from tables in memory: pandas and polars DataFrames, Arrow tables, and xarray arrays.
 
-The index of a DataFrame becomes a column of times (and of series); everything else is as for a file.
+The index of a DataFrame becomes a column of times (and of series); everything else is as for a file. Arrays with named
+dimensions become DataFrames; xarray itself is not imported.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tacit.data.cells import Table, checked, table_of
-from tacit.data.columns import NODE_NAMES, Columns
+from tacit.data.columns import NODE_NAMES, TIME_NAMES, Columns, unit_time
 from tacit.data.conditions import Condition
-from tacit.data.formats import cells_of_arrow, is_arrow
-from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
+from tacit.data.files import Table, checked, is_arrow, table_of_arrow
 from tacit.data.recognition import recognise
 from tacit.data.series import Series
 from tacit.data.tables import series_of
-from tacit.data.time_column import TIME_NAMES, unit_time
 from tacit.errors import InputError, require
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
 WHAT = "the DataFrame"
 SEPARATORS = (":", "/", "|", "__", " - ")
+VARIABLES = "variables of a node"  # the dimension of the arrays of a data set
 
 
-def read_frame(
-    frame: Any,
-    *,
-    decimal: str = ".",
-    piece: bool = False,
-    **options: Any,
-) -> Series:
+def is_labelled(data: Any) -> bool:
+    """Return whether this is an array, or a set of arrays, with named dimensions."""
+    return all(hasattr(data, name) for name in ("dims", "coords", "sizes"))
+
+
+def frame_of_labelled(data: Any, named: Collection[str]) -> "pd.DataFrame":
+    """Return a DataFrame with an index of times, and a column per node or per (node, variable).
+
+    An array has dimensions (time, node) or (time, node, variable), in any order. In a set of arrays, those over time
+    and node are variables. An array over time only is a column if it is ``named`` as a covariate or by a condition.
+    """
+    import pandas as pd
+
+    arrays = dict(data.data_vars) if hasattr(data, "data_vars") else None
+    dims = _dims(data, arrays)
+    shared = {str(name): one for name, one in data.coords.items() if tuple(one.dims) == dims[:1] and name in named}
+    if arrays is not None:
+        alone = {str(name): one for name, one in arrays.items() if tuple(one.dims) == dims[:1]}
+        shared |= {name: one for name, one in alone.items() if name in named}
+        chosen = [name for name, one in arrays.items() if set(one.dims) == set(dims)]
+        for name, one in arrays.items():
+            require(
+                str(name) in shared or name in chosen,
+                f"variable '{name}' must have the dimensions {', '.join(dims)}, got {', '.join(map(str, one.dims))}; "
+                f"{'list it in covariates' if str(name) in alone else 'drop it'}",
+            )
+        require(bool(chosen), f"the data set must have a variable over {' and '.join(dims)}, got none; add one")
+        data, dims = data[chosen].to_dataarray(VARIABLES), (*dims, VARIABLES)
+    data = data.drop_vars([name for name in data.coords if name not in dims]).transpose(*dims)
+    stacked = data.stack({"columns of the table": dims[1:]}) if len(dims) > 2 else data
+    frame: pd.DataFrame = stacked.to_pandas().rename_axis(index=None)
+    names = [tuple(map(str, name)) if len(dims) > 2 else str(name) for name in frame.columns]
+    frame.columns = pd.MultiIndex.from_tuples(names) if len(dims) > 2 else pd.Index(names)
+    for name, one in shared.items():
+        frame[name if len(dims) == 2 else (name, "")] = one.values
+    return frame
+
+
+def _dims(data: Any, arrays: dict[Any, Any] | None) -> tuple[str, ...]:
+    """Return the names of the dimensions, time first, then node, then variable."""
+    if arrays is None:
+        dims = [str(name) for name in data.dims]
+    else:
+        dims = [str(name) for name in max((one.dims for one in arrays.values()), key=len, default=())]
+    most = 3 if arrays is None else 2
+    if not 2 <= len(dims) <= most:
+        need = "(time, node) or (time, node, variable)" if arrays is None else "(time, node) for each variable"
+        raise InputError(f"the array must have dimensions {need}, got ({', '.join(dims)}); select or stack the others")
+    dated = [name for name in dims if name in data.coords and data.coords[name].dtype.kind == "M"]
+    called = [name for name in dims if name.lower() in TIME_NAMES]
+    time = (called or dated or dims)[0]
+    others = [name for name in dims if name != time]
+    node = ([name for name in others if name.lower() in NODE_NAMES] or others)[0]
+    return (time, node, *(name for name in others if name != node))
+
+
+def read_frame(frame: Any, *, decimal: str = ".", piece: bool = False, **options: Any) -> Series:
     """Return the series of a DataFrame, the same as :func:`read_series` for a file with the same cells.
 
     The index contains the times (dates or numbers), unless ``time`` names a column or a column is called time. Columns
@@ -40,7 +91,7 @@ def read_frame(
 
     A polars DataFrame or an Arrow table has no index; its columns are read like those of a file. An xarray array has
     dimensions (time, node) or (time, node, variable); of an xarray data set, the variables over (time, node) are used.
-    See :mod:`tacit.data.labelled_arrays`.
+    See :mod:`tacit.data.frames`.
 
     >>> import pandas as pd
     >>> days = pd.date_range("2020-01-01", periods=3)
@@ -48,13 +99,13 @@ def read_frame(
     >>> levels.nodes, levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [3.0, nan, 4.0])
     """
-    levels, asked = options.pop("levels", None) or {}, options.pop("asked", ())
-    roles = Columns(**options, also_asked=asked, levels=levels)
+    roles = Columns.of(options)
     if is_labelled(frame):
         where = Condition.read(roles.where).names if roles.where else ()
         frame = frame_of_labelled(frame, named=(*roles.covariates, *where))
     if is_arrow(frame):
-        return series_of(table_of("the table", cells_of_arrow(frame, "the table"), decimal), roles, piece=piece)
+        table = checked(replace(table_of_arrow(frame, "the table"), decimal=decimal))
+        return series_of(table, roles, piece=piece)
     return series_of(*_with_index(frame, roles, decimal), piece=piece)
 
 

@@ -6,11 +6,20 @@ On a series this is a vector autoregression: $c$ runs over the lags (and the fea
 effect of node $j$ on node $i$. A :class:`PathSolver` computes the weights for each penalty. Inputs and targets are
 scaled to mean 0 and deviation 1, so the result does not depend on units. Rows in which a target is missing are left
 out for that target.
+
+Ridge regression is solved in closed form, primal or dual, whichever is smaller.
+
+$$w = \arg\min_w \tfrac1n \lVert y - X w \rVert^2 + \lambda \lVert w \rVert^2
+   = (\tfrac1n X^\top X + \lambda)^{-1} \tfrac1n X^\top y = \tfrac1n X^\top (\tfrac1n X X^\top + \lambda)^{-1} y$$
+
+The matrix has as many rows as the smaller side of $X$, which bounds time and memory for a long window. A small matrix
+is decomposed once for all penalties, $V (\Lambda + \lambda)^{-1} V^\top$. A large one is factorised for each penalty:
+this is as fast, and no single call takes long, so that signals such as Ctrl-C are handled soon.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -22,6 +31,10 @@ from tacit.shapes import Inputs, PointPrediction
 
 Path = Float[Tensor, "penalty feature target"]
 CONSTANT = 1e-10  # a deviation below this share of the mean is rounding
+# Half decades. Inputs have deviation 1, so at 100 every weight is below 0.01 and the fit is close to 0.
+RIDGE_PENALTIES = tuple(10.0 ** (half / 2) for half in range(-12, 5))
+MOST_DECOMPOSED = 256  # rows of a matrix that is decomposed; larger ones are factorised for each penalty
+MOST_PRODUCTS = 2**33  # multiplications of one call: less than a second
 
 
 @runtime_checkable
@@ -77,7 +90,7 @@ class Deviations:
     @classmethod
     def of(cls, pairs: Pairs) -> "Deviations":
         """Return those of some pairs; a constant column has an infinite scale, so that its weight is 0."""
-        inputs, targets, there = pairs.inputs.double(), pairs.targets.double(), _observed(pairs)
+        inputs, targets, there = pairs.inputs.double(), pairs.targets.double(), pairs.seen > 0
         count = there.sum(0).clamp_min(1)
         mean = torch.where(there, targets, 0.0).sum(0) / count
         deviation = (torch.where(there, (targets - mean).square(), 0.0).sum(0) / count).sqrt()
@@ -87,7 +100,7 @@ class Deviations:
 
     def rows(self, pairs: Pairs) -> Rows:
         """Return pairs in units of standard deviations."""
-        there = _observed(pairs)
+        there = pairs.seen > 0
         targets = torch.where(there, (pairs.targets.double() - self.target_mean) / self.target_scale, 0.0)
         return Rows((pairs.inputs.double() - self.input_mean) / self.input_scale, targets, there)
 
@@ -112,72 +125,8 @@ def distinct_inputs(pairs: Pairs, known: int) -> Float[Tensor, "node in_channel"
     return kept
 
 
-def _observed(pairs: Pairs) -> Bool[Tensor, "pair node channel"]:
-    return torch.ones_like(pairs.targets, dtype=torch.bool) if pairs.observed is None else pairs.observed > 0
-
-
 def regress(train: Pairs, validation: Pairs, solve: PathSolver, penalties: Sequence[float]) -> RegressionFit:
     """Fit every target on ``train`` for each penalty, and keep the penalty with the lowest error on ``validation``."""
-    _require_usable(train, validation, penalties)
-    scales = Deviations.of(train)
-    rows, later = (_flat(scales.rows(part)) for part in (train, validation))
-    weights, shifts = _solve_all(rows, solve, penalties)  # (penalty, feature, target), (penalty, target)
-    errors = torch.einsum("rf,pft->prt", later.design, weights) + shifts[:, None] - later.targets
-    squares = torch.where(later.there, errors.square(), 0.0).sum(1)  # (penalty, target)
-    best = int(squares.sum(1).argmin())
-    left = squares[best] / later.there.sum(0).clamp_min(1)
-    own = torch.where(rows.there, rows.design @ weights[best] + shifts[best] - rows.targets, 0.0)
-    left = torch.where(later.there.any(0), left, own.square().sum(0) / rows.there.sum(0))
-    return _in_units(train, weights[best], shifts[best], left.sqrt(), scales, penalties[best])
-
-
-class _Flat(NamedTuple):
-    """Rows with nodes and channels flattened: (row, feature), (row, target), (row, target)."""
-
-    design: Tensor
-    targets: Tensor
-    there: Tensor
-
-
-def _flat(rows: Rows) -> _Flat:
-    return _Flat(rows.inputs.flatten(1), rows.targets.flatten(1), rows.there.flatten(1))
-
-
-def _solve_all(rows: _Flat, solve: PathSolver, penalties: Sequence[float]) -> tuple[Path, Tensor]:
-    """Solve for all targets; those that are missing in the same rows are solved together."""
-    weights = rows.design.new_zeros(len(penalties), rows.design.shape[1], rows.targets.shape[1])
-    shifts = rows.design.new_zeros(len(penalties), rows.targets.shape[1])
-    moving = (rows.design != 0).any(0)  # constant columns have the weight 0
-    rows = rows if moving.all() else rows._replace(design=rows.design[:, moving])
-    patterns, pattern_of = torch.unique(rows.there, dim=1, return_inverse=True)
-    for number, there in enumerate(patterns.T):
-        members = pattern_of == number
-        design, targets = rows.design[there], rows.targets[there][:, members]
-        design_mean, target_mean = design.mean(0), targets.mean(0)
-        found = solve(design - design_mean, targets - target_mean, penalties)
-        weights[:, moving[:, None] & members] = found.flatten(1)
-        shifts[:, members] = target_mean - torch.einsum("f,pft->pt", design_mean, found)
-    return weights, shifts
-
-
-def _in_units(
-    pairs: Pairs, weights: Tensor, shifts: Tensor, left: Tensor, scales: Deviations, penalty: float
-) -> RegressionFit:
-    """Return the fit in the units of the data, from standardised weights (feature, target)."""
-    nodes, channels, dtype = pairs.num_nodes, pairs.targets.shape[2], pairs.inputs.dtype
-    in_units = weights * scales.target_scale.flatten() / scales.input_scale.flatten()[:, None]
-    taken = (scales.input_mean.flatten() @ in_units).view(nodes, channels)
-    strength = weights.abs().view(nodes, -1, nodes, channels).sum((1, 3)).T  # (target, source)
-    return RegressionFit(
-        in_units.view(nodes, -1, nodes, channels).permute(2, 0, 1, 3).to(dtype),
-        (scales.target_mean + shifts.view(nodes, channels) * scales.target_scale - taken).to(dtype),
-        strength.clone().fill_diagonal_(0).to(dtype),
-        (left.view(nodes, channels) * scales.target_scale).to(dtype),
-        float(penalty),
-    )
-
-
-def _require_usable(train: Pairs, validation: Pairs, penalties: Sequence[float]) -> None:
     require(
         train.inputs.shape[1:] == validation.inputs.shape[1:]
         and train.targets.shape[1:] == validation.targets.shape[1:],
@@ -195,3 +144,128 @@ def _require_usable(train: Pairs, validation: Pairs, penalties: Sequence[float])
             f"train must have two observed targets or more of every node, got {int(counts.min())} of node "
             f"{int(counts.amin(1).argmin())}; leave that node out",
         )
+
+    # Nodes and channels are flattened: (row, feature) and (row, target).
+    scales = Deviations.of(train)
+    rows, later = (scales.rows(part) for part in (train, validation))
+    design, targets, there = (values.flatten(1) for values in (rows.inputs, rows.targets, rows.there))
+    later_design, later_targets, known = (values.flatten(1) for values in (later.inputs, later.targets, later.there))
+    weights, shifts = _solve_all(
+        design, targets, there, solve, penalties
+    )  # (penalty, feature, target), (penalty, target)
+    errors = torch.einsum("rf,pft->prt", later_design, weights) + shifts[:, None] - later_targets
+    squares = torch.where(known, errors.square(), 0.0).sum(1)  # (penalty, target)
+    best = int(squares.sum(1).argmin())
+    left = squares[best] / known.sum(0).clamp_min(1)
+    own = torch.where(there, design @ weights[best] + shifts[best] - targets, 0.0)
+    left = torch.where(known.any(0), left, own.square().sum(0) / there.sum(0)).sqrt()
+
+    # The fit in the units of the data.
+    nodes, channels, dtype = train.num_nodes, train.targets.shape[2], train.inputs.dtype
+    in_units = weights[best] * scales.target_scale.flatten() / scales.input_scale.flatten()[:, None]
+    taken = (scales.input_mean.flatten() @ in_units).view(nodes, channels)
+    strength = weights[best].abs().view(nodes, -1, nodes, channels).sum((1, 3)).T  # (target, source)
+    return RegressionFit(
+        in_units.view(nodes, -1, nodes, channels).permute(2, 0, 1, 3).to(dtype),
+        (scales.target_mean + shifts[best].view(nodes, channels) * scales.target_scale - taken).to(dtype),
+        strength.clone().fill_diagonal_(0).to(dtype),
+        (left.view(nodes, channels) * scales.target_scale).to(dtype),
+        float(penalties[best]),
+    )
+
+
+def _solve_all(
+    design: Tensor, targets: Tensor, there: Tensor, solve: PathSolver, penalties: Sequence[float]
+) -> tuple[Path, Tensor]:
+    """Solve for all targets; those that are missing in the same rows are solved together."""
+    weights = design.new_zeros(len(penalties), design.shape[1], targets.shape[1])
+    shifts = design.new_zeros(len(penalties), targets.shape[1])
+    moving = (design != 0).any(0)  # constant columns have the weight 0
+    design = design if moving.all() else design[:, moving]
+    patterns, pattern_of = torch.unique(there, dim=1, return_inverse=True)
+    for number, rows in enumerate(patterns.T):
+        members = pattern_of == number
+        known, own = design[rows], targets[rows][:, members]
+        design_mean, target_mean = known.mean(0), own.mean(0)
+        found = solve(known - design_mean, own - target_mean, penalties)
+        weights[:, moving[:, None] & members] = found.flatten(1)
+        shifts[:, members] = target_mean - torch.einsum("f,pft->pt", design_mean, found)
+    return weights, shifts
+
+
+def ridge_path(
+    design: Float[Tensor, "row feature"], targets: Float[Tensor, "row target"], penalties: Sequence[float]
+) -> Path:
+    """Return the weights of every target for every penalty.
+
+    >>> design, targets = torch.tensor([[1.0], [-1.0]]), torch.tensor([[2.0], [-2.0]])
+    >>> ridge_path(design, targets, [1.0, 3.0]).flatten().tolist()
+    [1.0, 0.5]
+    """
+    return solve_ridge(design, targets, design.new_tensor(len(design)), penalties)
+
+
+def solve_ridge(
+    design: Float[Tensor, "*block row feature"],
+    targets: Float[Tensor, "*block row target"],
+    count: Float[Tensor, "*block"],
+    penalties: Sequence[float],
+) -> Float[Tensor, "penalty *block feature target"]:
+    """Return the weights of several regressions for every penalty; ``count`` is $n$, rows of 0 are not in it."""
+    count = count[..., None, None]
+    if design.shape[-2] < design.shape[-1]:
+        return apply_to_all(design.mT, _solve(_second_moments(design.mT) / count, targets / count, penalties))
+    return _solve(_second_moments(design) / count, design.mT @ targets / count, penalties)
+
+
+def _solve(
+    matrix: Float[Tensor, "*block side side"], right: Float[Tensor, "*block side target"], penalties: Sequence[float]
+) -> Float[Tensor, "penalty *block side target"]:
+    """Return (matrix + penalty)^-1 right for every penalty."""
+    if matrix.shape[-1] > MOST_DECOMPOSED:
+        found = list[Tensor]()
+        for penalty in penalties:
+            shifted = matrix.clone()
+            shifted.diagonal(dim1=-2, dim2=-1).add_(penalty)
+            factor, failed = torch.linalg.cholesky_ex(shifted)
+            if failed.any():  # rounding made the matrix indefinite: decompose it
+                break
+            found.append(torch.cholesky_solve(right, factor))
+        else:
+            return torch.stack(found)
+    values, vectors = torch.linalg.eigh(matrix)
+    lambdas = values.new_tensor(list(penalties))[(..., *[None] * values.ndim)]
+    shrunk = values.clamp_min(0) + lambdas  # (penalty, *block, side)
+    return apply_to_all(vectors, (vectors.mT @ right) / shrunk[..., None])
+
+
+def apply_to_all(
+    matrix: Float[Tensor, "*block row side"], values: Float[Tensor, "penalty *block side target"]
+) -> Float[Tensor, "penalty *block row target"]:
+    """Return the product with the values of every penalty, without the copies that broadcasting would make."""
+    together = values.movedim(0, -1).flatten(-2)  # (*block, side, target * penalty)
+    found = matrix @ together
+    return found.view(*found.shape[:-1], values.shape[-1], len(values)).movedim(-1, 0)
+
+
+def _second_moments(design: Float[Tensor, "*block row column"]) -> Float[Tensor, "*block column column"]:
+    """Return the sums of products of columns, some rows at a time."""
+    columns = design.shape[-1]
+    size = max(1, MOST_PRODUCTS // max(1, columns * columns * design.shape[:-2].numel()))
+    total = design.new_zeros(*design.shape[:-2], columns, columns)
+    for part in torch.split(design, size, -2):
+        total += part.mT @ part
+    return total
+
+
+def ridge_regression(train: Pairs, validation: Pairs, *, penalties: Sequence[float] = RIDGE_PENALTIES) -> RegressionFit:
+    """Return the ridge regression of each target on the inputs of all nodes; for a series, a ridge VAR.
+
+    >>> inputs = torch.randn(60, 2, 1, generator=torch.Generator().manual_seed(0))
+    >>> targets = torch.stack([3 * inputs[:, 1] + 1, inputs[:, 1]], dim=1)      # both nodes read node 1
+    >>> pairs = Pairs(inputs, targets)
+    >>> fit = ridge_regression(pairs[:40], pairs[40:])
+    >>> fit.coefficients[..., 0, 0].round(decimals=3).tolist()
+    [[0.0, 3.0], [0.0, 1.0]]
+    """
+    return regress(train, validation, ridge_path, penalties)

@@ -138,6 +138,7 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         thorough=config.assessment.thorough,
         change=True,
         switching=bool(config.graph.regimes),
+        earlier=fit.acting,
     )
     graph = fit.result.model.graph
     answer.edges = answer.edges.updated(**{name: graph.vector(values) for name, values in found.columns.items()})

@@ -44,7 +44,13 @@ class EdgeMatrixDisplay(RunDisplay):
             f"values must be a column that the run has, {', '.join(known)}, got {values!r}; pass one of these",
         )
         require_int("max_nodes", max_nodes)
-        self.nodes = self._shown_nodes(max_nodes)
+        count, edges = len(run.record.node_names), run.edges
+        self.nodes: Int[np.ndarray, " shown"] = np.arange(count)
+        if count > max_nodes:  # those of the most likely edges, in their order
+            first = edges.strongest(len(edges), edges.index.between)
+            ends = np.stack([edges.index.source[first], edges.index.target[first]], 1).ravel()
+            _, place = np.unique(ends, return_index=True)
+            self.nodes = np.sort(ends[np.sort(place)][:max_nodes])
         self.matrix = self._matrix()
 
     @property
@@ -71,17 +77,6 @@ class EdgeMatrixDisplay(RunDisplay):
             names=[names[node] for node in self.nodes],
             label=VALUES[self.values],
         )
-
-    def _shown_nodes(self, most: int) -> Int[np.ndarray, " shown"]:
-        """Return all nodes, or of too many those of the most likely edges, in their order."""
-        nodes, edges = len(self.run.record.node_names), self.run.edges
-        if nodes <= most:
-            return np.arange(nodes)
-        first = np.argsort(-edges.decides, kind="stable")
-        first = first[edges.index.between[first]]
-        ends = np.stack([edges.index.source[first], edges.index.target[first]], 1).ravel()
-        _, place = np.unique(ends, return_index=True)
-        return np.asarray(np.sort(ends[np.sort(place)][:most]))
 
     def _matrix(self) -> Float[np.ndarray, "target source"]:
         if self.values == "true":

@@ -1,7 +1,7 @@
 """Run directories: a JSON record, edges, history and model; files are written atomically, the record last."""
 
 from tacit.records.background_csv import BACKGROUND, BackgroundTable, read_background
-from tacit.records.directories import CALL, make_directory, new_directory, require_new, resuming
+from tacit.records.directories import CALL, drawing, make_directory, new_directory, require_new, resuming
 from tacit.records.forecasts_csv import FORECAST_NUMBERS, FORECASTS, QUANTILES, ForecastTable, read_forecasts
 from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, INFINITE, MODEL, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
@@ -27,6 +27,7 @@ __all__ = [
     "Record",
     "Run",
     "describe_device",
+    "drawing",
     "history_line",
     "listed_in",
     "make_directory",

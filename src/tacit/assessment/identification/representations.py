@@ -19,25 +19,32 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from tacit.assessment.identification.transforms import COMPLEMENTS, other_graphs
 from tacit.data import Pairs
 from tacit.errors import require
+from tacit.graph import GraphDistribution
+from tacit.local import Difference, paired_difference
 from tacit.predictors import initial_parameters
 from tacit.randomness import generator_for
-from tacit.shapes import EdgeProbs
+from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import (
     CosineDecay,
-    Difference,
     FitSettings,
     LatentGraphModel,
     LiftName,
     Progress,
     fit,
     pair_losses,
-    paired_difference,
     with_fixed_graph,
 )
 
+COMPLEMENT = "the complement graph"
+WHOLE_COMPLEMENT = "the complement graph, self-loops included"
+LOOPS_OFF = "the graph with self-loops off"
+LOOPS_ON = "the graph with self-loops on"
+CERTAIN = "the deterministic graph of the edges above 0.5"
+COMPLEMENTS = (COMPLEMENT, WHOLE_COMPLEMENT)
+# Graphs are equal if all of their probabilities differ by less than this.
+SAME_GRAPH = 0.05
 Start = dict[str, Tensor]
 SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.05))
 # Training pairs, tensors with a flipped sign (the largest first), and random starts: some seconds on two cores.
@@ -45,6 +52,39 @@ MOST_PAIRS, MOST_SIGNS, FRESH_STARTS = 4096, 6, 2
 # Share of the skill of the predictions: the accuracy of a short training. On the paper's system, where self-loops have
 # probability 0.75, switching them on costs 1.4%.
 TOLERANCE = 0.005
+
+
+def other_graphs(graph: GraphDistribution) -> dict[str, EdgeProbs]:
+    r"""Return named changes of the learned edges; changes without an effect are left out.
+
+    They are the complement, $1 - \theta$, which a predictor can compensate by sums over all nodes; self-loops switched
+    off or on, which a node's own path can replace; and the deterministic graph, because an edge that is always present
+    with a smaller weight resembles an edge that acts at times.
+
+    >>> from tacit.graph import BernoulliGraph
+    >>> graph = BernoulliGraph(torch.tensor([[0.0, 0.25], [1.0, 0.0]]), fixed=torch.eye(2, dtype=torch.bool))
+    >>> [probs.tolist() for probs in other_graphs(graph).values()]  # the complement, and without chance
+    [[[0.0, 0.75], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]
+    """
+    graph.require_all_pairs("other_graphs")
+    probs = graph.edge_probs.detach()
+    itself = torch.eye(graph.num_nodes, dtype=torch.bool, device=probs.device)
+    loops, others = ~graph.fixed & itself, ~graph.fixed & ~itself
+    changed = {
+        COMPLEMENT: torch.where(others, 1 - probs, probs),
+        WHOLE_COMPLEMENT: torch.where(others | loops, 1 - probs, probs),
+        LOOPS_OFF: torch.where(loops, 0.0, probs),
+        LOOPS_ON: torch.where(loops, 1.0, probs),
+        CERTAIN: torch.where(graph.fixed, probs, (probs > 0.5).to(probs.dtype)),
+    }
+    if not loops.any() or not others.any():
+        del changed[WHOLE_COMPLEMENT]
+    return {name: new for name, new in changed.items() if not same_graph(new, probs, ~graph.fixed)}
+
+
+def same_graph(one: EdgeProbs, other: EdgeProbs, edges: EdgeMask) -> bool:
+    """Return whether the probabilities of some edges are equal up to a tolerance."""
+    return not bool(((one - other).abs() > SAME_GRAPH)[edges].any())
 
 
 @dataclass(frozen=True)
@@ -89,7 +129,7 @@ def find_representations(
     """Search for other graphs with which a retrained predictor predicts as well; the model itself is not changed.
 
     Returns one result for each tested graph, equivalent or not; empty if the predictor is known. ``names`` selects from
-    :func:`~tacit.assessment.identification.transforms.other_graphs`, by default all. ``settings``, ``lift``,
+    :func:`~tacit.assessment.identification.representations.other_graphs`, by default all. ``settings``, ``lift``,
     ``compile`` and ``on_progress`` are those of :func:`tacit.training.fit`.
     """
     model.graph.require_all_pairs("find_representations")
@@ -111,7 +151,8 @@ def find_representations(
         train, validation = train.with_mask(), validation.with_mask()
     seed = int(torch.randint(2**31, (), generator=generator, device=generator.device))
     own, weights = pair_losses(present, {}, validation, generator=generator_for(seed, "compare", device))
-    shuffled = Pairs(validation.inputs, validation.targets.roll(1, 0), _rolled(validation.observed))
+    rolled = None if validation.observed is None else validation.observed.roll(1, 0)
+    shuffled = Pairs(validation.inputs, validation.targets.roll(1, 0), rolled)
     others_targets, other_weights = pair_losses(present, {}, shuffled, generator=generator_for(seed, "compare", device))
     worth = (others_targets.sum() / other_weights.sum() - own.sum() / weights.sum()).item()
     tried = _train(present, graphs, starts, train, validation, settings or SETTINGS, lift, compile, on_progress)
@@ -135,13 +176,12 @@ def predictor_starts(model: LatentGraphModel, generator: Generator, *, signs: bo
     own = [name for name in present if name.startswith("predictor.")]
     largest = sorted(own, key=lambda name: -present[name].numel())[:MOST_SIGNS]
     turned = [present | {name: -present[name]} for name in largest] if signs else []
-    fresh = [_fresh(model, generator) for _ in range(FRESH_STARTS)]
-    return [present, *turned, *({name: start[name] for name in present} for start in fresh)]
-
-
-def _fresh(model: LatentGraphModel, generator: Generator) -> Start:
-    parts = {"predictor": model.predictor, "observation": model.observation}
-    return {f"{part}.{k}": v for part, m in parts.items() for k, v in initial_parameters(m, generator).items()}
+    starts = [present, *turned]
+    for _ in range(FRESH_STARTS):
+        parts = {part: initial_parameters(getattr(model, part), generator) for part in ("predictor", "observation")}
+        fresh = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+        starts.append({name: fresh[name] for name in present})
+    return starts
 
 
 def _train(
@@ -172,7 +212,3 @@ def _train(
     best = {name: min((r for r in seeds if names[r] == name), key=losses.__getitem__) for name in graphs}
     parameters = {name: value for name, value in result.parameters.items() if not name.startswith("graph.")}
     return {name: {key: value[r] for key, value in parameters.items()} for name, r in best.items()}
-
-
-def _rolled(observed: Tensor | None) -> Tensor | None:
-    return None if observed is None else observed.roll(1, 0)
