@@ -59,7 +59,7 @@ def test_the_profile_of_each_kept_edge(finished):
 
 
 def test_a_run_is_read_with_its_lags_and_without_them_where_it_has_none(finished):
-    lags = read_run(finished).lags
+    lags = read_run(finished).edges.lags
     assert dict(zip(zip(lags.source, lags.target, strict=True), lags.dominant.tolist(), strict=True)) == {
         (0, 1): 3,
         (1, 2): 1,

@@ -177,7 +177,7 @@ def test_stopped_after_the_fit_what_is_open_stays_open(monkeypatch):
     monkeypatch.setattr(fitting, "assess", stop)
     learned = learn(plan_of(structural_series(1, 200)))
     assert not learned.complete
-    empty = learned.conclude().edges.probability.isnan()
+    empty = np.isnan(learned.conclude().edges.matrix("probability"))
     assert empty[[0, 2], [1, 1]].all()
     assert not empty[2, 0]
 

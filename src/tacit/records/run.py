@@ -62,7 +62,7 @@ class Run(BaseModel):
 
 
 def listed_in(record: Record, table: EdgeTable) -> EdgeTable:
-    """Return a table from a file with what the record says of it: which edges are listed and required, the truth."""
+    """Return a table from a file with which edges the record lists and requires, and the truth."""
     evidence, index = record.evidence, table.index
     required = np.zeros(len(table), dtype=bool)
     source, target = np.array(evidence.get("required", []), dtype=int).reshape(-1, 2).T

@@ -31,8 +31,7 @@ export const hasArrow = (run, edge) => !run.symmetric && !run.undirected?.[edge]
 export const isListed = (run, edge) => run.hasEvidence && run.decides[edge] >= run.listedFrom;
 
 // With evidence all edges are drawn, whether they are identifiable or not.
-export const isHidden = (run, edge) =>
-  !run.hasEvidence && run.identifiable !== null && flagOf(run, edge) === "no";
+export const isHidden = (run, edge) => !run.hasEvidence && run.identifiable !== null && flagOf(run, edge) === "no";
 
 // In which situation the shown probability holds; nothing where edges do not depend on it.
 function situationText(run, edge) {
