@@ -24,8 +24,9 @@ import torch
 from benchmarks.acting_systems import KINDS
 from benchmarks.existence.systems import System
 
-from tacit.assessment.uncertainty import ACTS, estimate_acting
+from tacit.assessment.uncertainty import estimate_acting
 from tacit.config import DataOptions, FitConfig, override
+from tacit.edges import ACTS
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.resampling import block_length
 from tacit.pipeline.sources import Source, read_source, read_table

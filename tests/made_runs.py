@@ -1,14 +1,15 @@
 """Runs of any size without a training: records as a fit would leave them, from numbers drawn with a seed."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from run_files import write_fields
-from tacit.assessment.identification import FLAGS
-from tacit.records import EDGE_COLUMNS, FORECAST_NUMBERS, BackgroundTable, CandidateCount, ForecastTable, Record, Run
+from tacit.edges import FLAGS, EdgeIndex, EdgeTable, edges_text
+from tacit.records import FORECAST_NUMBERS, BackgroundTable, CandidateCount, ForecastTable, Record, Run, listed_in
 
 GOODNESS = {
     "fits": False,
@@ -89,11 +90,21 @@ def make_run(
     if candidates is None:
         drawn = rng.choice(["yes", "yes", "yes", "no"], size=(nodes, nodes)).ravel()
         if flags:
-            edges["identifiable"] = pd.Categorical(np.where(edges.source == edges.target, "", drawn), categories=FLAGS)
+            flags = pd.Categorical(np.where(edges.source == edges.target, "", drawn), categories=FLAGS)
+            edges["identifiable"] = flags.codes.astype(np.uint8)
     if evidence:
         acting = edges.columns.intersection(["probability", "std_error", "low", "high"])
         edges.loc[edges.exists < KEEP, acting] = np.nan
-    return Run(record=record, edges=edges, history=history)
+    index = EdgeIndex(edges.source.to_numpy(), edges.target.to_numpy(), tuple(names), tuple(names), record.is_symmetric)
+    table = EdgeTable(index, keep=record.keep)
+    table = table.updated(**{name: edges[name].to_numpy() for name in edges.columns[2:]})
+    return Run(record=record, edges=listed_in(record, table), history=history)
+
+
+def with_record(run, **changes):
+    """The run with another record, which says what is listed, required and true."""
+    record = run.record.model_copy(update=changes)
+    return run.model_copy(update={"record": record, "edges": listed_in(record, run.edges)})
 
 
 def with_forecasts(run, *, rows=200, nodes=50, row_name="time", variables=("level",), series=()):
@@ -133,9 +144,17 @@ def with_background(run, *, rows=96, means=8, nodes=2, series=()):
 
 
 def with_edges(run, **columns):
-    """The run with some columns replaced, each a matrix [target][source]."""
-    replaced = edge_matrix(len(run.record.node_names), **columns)
-    return run.model_copy(update={"edges": run.edges.assign(**{name: replaced[name] for name in columns})})
+    """The run with some columns replaced, each a matrix [target][source]; words are text."""
+    made = EdgeTable.of_matrices(run.record.node_names, **columns)
+    edges = run.edges.updated(**made.columns)
+    return run.model_copy(update={"edges": listed_in(run.record, edges)})
+
+
+def run_of_matrices(record, history=(), **columns):
+    """A run whose columns are matrices [target][source]."""
+    table = EdgeTable.of_matrices(record.node_names, symmetric=record.is_symmetric, **columns)
+    edges = listed_in(record, replace(table, keep=record.keep))
+    return Run(record=record, edges=edges, history=list(history))
 
 
 def edge_matrix(nodes, **columns):
@@ -143,8 +162,7 @@ def edge_matrix(nodes, **columns):
     target, source = np.indices((nodes, nodes)).reshape(2, -1)
     table = pd.DataFrame({"source": source, "target": target})
     for name, matrix in columns.items():
-        values = np.array(matrix).ravel()
-        table[name] = pd.Categorical(values, categories=FLAGS) if name == "identifiable" else values
+        table[name] = np.array(matrix).ravel()
     return table
 
 
@@ -152,10 +170,7 @@ def write_directory(run: Run, directory: Path) -> Path:
     """Write a run directory, with all that ``tacit report`` reads."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in run.history))
-    names = np.array(run.record.node_names, dtype=object)
-    named = run.edges.assign(source=names[run.edges.source], target=names[run.edges.target])
-    text = named.reindex(columns=EDGE_COLUMNS).to_csv(index=False, float_format="%.6g")
-    (directory / "edges.csv").write_text(text)
+    (directory / "edges.csv").write_text(edges_text(run.edges))
     files = dict.fromkeys(("edges.csv", "history.jsonl"), "")
     write_fields(directory, run.record.model_dump(mode="json") | {"files": files})
     return directory

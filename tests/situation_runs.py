@@ -1,10 +1,12 @@
 """Runs whose edges depend on the situation or have regimes, without a training."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from made_runs import make_run
-from tacit.records import VARIES, EdgesBy
+from tacit.edges import VARIES, EdgesBy
 
 HOURS = [str(hour) for hour in range(24)]
 WEIGHTS = [0.6, 0.4]
@@ -35,18 +37,16 @@ def with_curves(run, tables):
     """The run with tables of probabilities (edge, value) of its first listed edges, by variable."""
     count = len(next(iter(tables.values()))[2])
     source, target = listed(run)[:, :count]
-    codes = np.zeros(len(run.edges), dtype=int)
-    places = [_row(run, *ends) for ends in zip(*listed(run), strict=True)]
+    codes = np.zeros(len(run.edges), dtype=np.uint8)
+    places = run.edges.index.find(*listed(run))
     codes[places] = VARIES.index("no")
     codes[places[:count]] = VARIES.index("yes")
     by = EdgesBy.joined([curve_rows(name, *table[1:], source, target) for name, table in tables.items()])
     variables = [{"name": name, "kind": kind, "values": values} for name, (kind, values, _) in tables.items()]
     found = {"kind": "conditional", "variables": variables, "tested": len(places), "varying": count, "fdr": 0.1}
-    varies = pd.Categorical.from_codes(codes, categories=list(VARIES))
     return run.model_copy(
         update={
-            "edges": run.edges.assign(varies=varies),
-            "edges_by": by,
+            "edges": replace(run.edges.updated(varies=codes), by=by),
             "record": run.record.model_copy(update={"situations": found}),
         }
     )
@@ -71,17 +71,14 @@ def regimes_run(nodes=6, *, own=False, times=200, series=None, **changes):
         posterior["series"] = [series[row * len(series) // times] for row in range(times)]
     found = {"kind": "mixture", "blocks": blocks, "weights": weights, "posterior": posterior}
     by = curve_rows("regime", ["1", "2"], probs, source, target)
-    return run.model_copy(update={"edges_by": by, "record": run.record.model_copy(update={"situations": found})})
+    record = run.record.model_copy(update={"situations": found})
+    return run.model_copy(update={"edges": replace(run.edges, by=by), "record": record})
 
 
 def listed(run):
     """Sources and targets of the listed edges."""
-    table = run.edges[(run.edges.exists >= run.record.evidence["listed_from"]) & (run.edges.source != run.edges.target)]
-    return np.stack([table.source.to_numpy(), table.target.to_numpy()])
-
-
-def _row(run, source, target):
-    return int(np.flatnonzero((run.edges.source == source) & (run.edges.target == target))[0])
+    index = run.edges.at(run.edges.listed()).index
+    return np.stack([index.source, index.target])
 
 
 def curve_rows(name, values, probs, source, target):

@@ -10,6 +10,7 @@ from tacit.assessment.evidence import LEARNED, TIME, WithinStep
 from tacit.config import FitConfig
 from tacit.pipeline import Plan, evidence, later_assessment, plan
 from tacit.pipeline.sources import read_table
+from tacit.pipeline.within_step import within_columns
 
 WITHIN = np.array([[0.0, 0.8, 0.0], [0.0, 0.0, 0.0], [0.0, -0.7, 0.0]])  # 1 -> 0 and 1 -> 2
 LAGGED = np.array([[0.5, 0.0, 0.0], [0.0, 0.4, 0.0], [0.3, 0.0, 0.3]])  # 0 -> 2
@@ -41,7 +42,9 @@ def know_edges(monkeypatch, within=WITHIN, lagged=LAGGED, direction=LEARNED):
         directions = torch.where(acts | acts.mT, direction, TIME)
         later = torch.where(torch.from_numpy(lagged != 0), exists, 0.0)
         known = WithinStep(acts.float(), later, exists.maximum(exists.mT), directions, acts, gaussian=0.5)
-        return replace(usual, evidence=replace(usual.evidence, exists=exists), within=known)
+        index, columns = usual.table.index, {"exists": exists, **within_columns(known)}
+        table = usual.table.updated(**{name: index.vector(one.numpy()) for name, one in columns.items()})
+        return replace(usual, table=table, within=known)
 
     for module in (plan, later_assessment):
         monkeypatch.setattr(module, "find_evidence", found)

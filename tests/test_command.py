@@ -15,8 +15,8 @@ from safetensors.torch import load_file
 from run_files import write_fields
 from tacit.cli import main
 from tacit.cli.options import next_free
+from tacit.edges import schema
 from tacit.experiments import demo as demonstration
-from tacit.records import EDGE_COLUMNS
 from tacit.records.checksums import sealed
 
 TINY = """
@@ -84,7 +84,7 @@ def test_run_directories_follow_the_contract(finished):
 def test_edges_follow_the_model(finished):
     with (finished / "known" / "edges.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == EDGE_COLUMNS
+    assert tuple(rows[0]) == schema.names(schema.file_columns())
     assert len(rows) == 144
     logits = load_file(finished / "known" / "model.safetensors")["graph.edge_logits"]
     for row in rows:

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tacit.assessment.evidence import DIRECTIONS, WithinStep
+from tacit.assessment.evidence import WithinStep
+from tacit.edges import DIRECTIONS
 from tacit.pipeline import plan
+from tacit.pipeline.within_step import within_columns
 
 NODES = ("a", "b", "c", "d", "e")
 # source, target, P(exists), P(acts at lag 0), how the direction is known
@@ -51,6 +53,9 @@ def use_made_within(monkeypatch, gaussian=0.41):
 
     def made(*arguments, **options):
         evidence, (exists, within) = found(*arguments, **options), made_within(gaussian)
-        return replace(evidence, evidence=replace(evidence.evidence, exists=exists), within=within)
+        index = evidence.table.index
+        columns = {"exists": exists, **within_columns(within)}
+        table = evidence.table.updated(**{name: index.vector(one.numpy()) for name, one in columns.items()})
+        return replace(evidence, table=table, within=within)
 
     monkeypatch.setattr(plan, "find_evidence", made)

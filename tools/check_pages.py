@@ -14,8 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 RESULTS = DOCS / "results"
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "fuzz")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "fuzz"), str(ROOT / "tools")]
 
+import edge_columns  # noqa: E402
 import fuzz_page  # noqa: E402
 from benchmarks.existence import page as existence_page  # noqa: E402
 from benchmarks.figures import how_many_rows, two_numbers  # noqa: E402
@@ -56,6 +57,7 @@ def drawn_pages() -> Complaints:
         (situations_page.PAGE, situations_page.page(), "python -m benchmarks.situations.page"),
         (simultaneous_page.PAGE, simultaneous_page.page(), "python -m benchmarks.simultaneous.page"),
         (targets_page.PAGE, targets_page.page(), "python -m benchmarks.targets"),
+        (edge_columns.PAGE, edge_columns.page(), "python tools/edge_columns.py"),
         *((path, text, "python tests/fuzz/fuzz_page.py") for path, text in fuzz_page.pages().items()),
     ):
         if read(path) != text:

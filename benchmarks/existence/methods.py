@@ -48,8 +48,7 @@ def evidence(system: System) -> Scores:
 
 def existing(found: RegressionEvidence) -> Scores:
     """Return ``exists`` of every edge of some evidence, 0 where there is none."""
-    exists = found.shaped(found.evidence.exists, over_table=False)
-    return np.nan_to_num(np.asarray(exists, dtype=float))
+    return np.nan_to_num(np.asarray(found.table.matrix("exists"), dtype=float), nan=0.0)
 
 
 def planned(system: System) -> RegressionEvidence:

@@ -79,9 +79,8 @@ def fitted_edges(system: Observed, kind: str) -> dict[str, np.ndarray]:
     )
     plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
     found = learn(plan)
-    edges, graph = found.assessment.edges, found.result.model.graph.edge_probs.detach()
-    given = {name: getattr(edges, name) for name in ("exists", "probability", "low", "high")}
-    given["probability"] = graph if given["probability"] is None else given["probability"]
+    edges = found.result.model.graph.described(found.assessment.edges)
+    given = {name: edges.matrix(name) for name in ("exists", "probability", "low", "high")}
     if kind == LIKELIHOOD:
         by_likelihood = acting_by_likelihood(found.result.model, found.split.train)
         given |= {"probability": by_likelihood.edge_probs, "low": by_likelihood.low, "high": by_likelihood.high}

@@ -50,9 +50,7 @@ def tacit(system: Observed, *, kind: str = "auto") -> Answer:
     config = override(FitConfig(), {"predictor": {"kind": "filter"}, "observation": {"kind": kind}})
     plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
     assert plan.evidence is not None
-    exists = np.nan_to_num(
-        np.asarray(plan.evidence.shaped(plan.evidence.evidence.exists, over_table=False), dtype=float)
-    )
+    exists = np.nan_to_num(np.asarray(plan.evidence.table.matrix("exists"), dtype=float))
     return Answer(exists, kind_in_words(plan.config.observation.kind))
 
 

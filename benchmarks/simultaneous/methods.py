@@ -19,9 +19,7 @@ def tacit(values: Values, *, simultaneous: bool = True) -> Answer:
     config = FitConfig(predictor=PredictorOptions(kind="filter"), graph=GraphOptions(simultaneous=simultaneous))
     plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
     assert plan.evidence is not None
-    exists = np.nan_to_num(
-        np.asarray(plan.evidence.shaped(plan.evidence.evidence.exists, over_table=False), dtype=float)
-    )
+    exists = np.nan_to_num(np.asarray(plan.evidence.table.matrix("exists"), dtype=float))
     within = plan.evidence.within
     if within is None:
         if simultaneous:

@@ -11,7 +11,7 @@ import numpy as np
 from tacit.errors import InputError, require
 from tacit.local import CLEAR
 from tacit.records import Run
-from tacit.report import edge_columns, is_symmetric, read_one_run
+from tacit.report import read_one_run
 from tacit.sklearn import LatentGraphForecaster, LatentGraphRegressor
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def compare(first: Any, second: Any) -> Comparison:
 
     one, two = _run_of("first", first), _run_of("second", second)
     require(
-        is_symmetric(one) == is_symmetric(two),
+        one.record.is_symmetric == two.record.is_symmetric,
         "both fits must have directions, or none, got one of each; fit one of them again with the same --symmetric",
     )
     tables = [_edge_table(run) for run in (one, two)]
@@ -86,7 +86,7 @@ def compare(first: Any, second: Any) -> Comparison:
         [name for name in names[0] if name not in theirs],
         [name for name in names[1] if name not in ours],
     )
-    return Comparison(edges, scores, nodes, is_symmetric(one))
+    return Comparison(edges, scores, nodes, one.record.is_symmetric)
 
 
 def _run_of(which: str, fit: Any) -> Run:
@@ -104,22 +104,22 @@ def _edge_table(run: Run) -> "pandas.DataFrame":
     """
     import pandas as pd
 
-    columns, names = edge_columns(run), np.array(run.record.node_names, dtype=object)
-    columns = columns[columns.between]
+    columns, names = run.edges.each_once(), np.array(run.record.node_names, dtype=object)
+    columns = columns.at(columns.index.between)
     count = len(columns)
-    listed = columns.found if columns.exists is not None else columns.drawable & (columns.acts >= 0.5)
+    listed = columns.listed() if "exists" in columns else columns.drawable & (columns.acts >= 0.5)
     empty = np.full(count, np.nan)
-    source, target = names[columns.source], names[columns.target]
-    if columns.group is not None:
-        source = np.where(columns.group == "", source, columns.group)
-    undirected = np.full(count, is_symmetric(run)) if columns.undirected is None else columns.undirected
+    source, target = names[columns.index.source], names[columns.index.target]
+    if "group" in columns:
+        source = np.where(columns["group"] == "", source, columns["group"])
+    undirected = np.full(count, run.record.is_symmetric) if "undirected" not in columns else columns["undirected"]
     swapped = undirected & (source > target)  # the order of such a pair must not depend on that of the nodes
     table = {
         "source": np.where(swapped, target, source),
         "target": np.where(swapped, source, target),
-        "exists": empty if columns.exists is None else columns.exists,
-        "acts": columns.probability,
-        "std_error": empty if columns.std_error is None else columns.std_error,
+        "exists": columns.get("exists", empty),
+        "acts": columns["probability"],
+        "std_error": columns.get("std_error", empty),
         "listed": listed,
     }
     return pd.DataFrame(table)

@@ -5,8 +5,9 @@ import torch
 from torch.distributions import Bernoulli, kl_divergence
 
 from tacit.data import Pairs
+from tacit.edges import EdgeTable
 from tacit.errors import InputError
-from tacit.graph import BernoulliGraph, CandidateEdges, EdgeRules, SineSquared, edge_table
+from tacit.graph import BernoulliGraph, CandidateEdges, EdgeRules, SineSquared
 from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, LatentGraphModel, fit
@@ -101,7 +102,11 @@ def test_rules_hold_through_a_training(rng, symmetric):
         assert (probs[:, 0, 3] == 1).all()
         assert ((probs > 0) & (probs < 1))[:, rules.allowed].all()
         assert torch.equal(probs, probs.mT) == symmetric
-        table = edge_table(model.graph.edge_probs, NODES).set_index(["source", "target"])["probability"]
+        table = (
+            EdgeTable.of_matrices(NODES, probability=model.graph.edge_probs)
+            .frame()
+            .set_index(["source", "target"])["probability"]
+        )
         assert table["a", "b"] == 0
         assert table["d", "a"] == 1
         outcomes[lift] = probs
@@ -204,7 +209,7 @@ def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
         priors={(0, 3): 0.9},
         self_loops=self_loops,
     )
-    matrix, table = rules.build(generator=rng), rules.build(generator=rng, over_table=True)
+    matrix, table = rules.build(generator=rng), rules.build(generator=rng, as_table=True)
     candidates = table.candidates
     assert torch.equal(candidates.to_mask(), matrix.edge_probs > 0)
     assert torch.equal(~table.fixed, in_slots(rules.allowed, candidates) & candidates.used)
@@ -213,9 +218,9 @@ def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
     matrix = BernoulliGraph(torch.where(matrix.fixed, matrix.fixed_probs, 0.3), matrix.fixed)
     table = BernoulliGraph(torch.where(table.fixed, table.fixed_probs, 0.3), table.fixed, candidates=candidates)
     for default in (None, 0.2):
-        over_all, over_table = rules.prior(0.7, default), rules.prior(0.7, default, over_table=True)
-        over_table.check(table)
-        assert over_table.penalty(table).item() == pytest.approx(over_all.penalty(matrix).item(), rel=1e-5)
+        over_all, as_table = rules.prior(0.7, default), rules.prior(0.7, default, as_table=True)
+        as_table.check(table)
+        assert as_table.penalty(table).item() == pytest.approx(over_all.penalty(matrix).item(), rel=1e-5)
 
 
 def test_a_table_needs_candidates_that_have_a_direction():
@@ -237,6 +242,6 @@ def test_rules_of_many_nodes_need_no_matrix(rng):
     source = torch.arange(count)
     ring = CandidateEdges.from_edges(source, (source + 1) % count, count)
     rules = EdgeRules(tuple(map(str, range(count))), candidates=ring, forbidden={(0, 1)}, required={(1, 2)})
-    graph = rules.build(generator=rng, over_table=True)
+    graph = rules.build(generator=rng, as_table=True)
     assert graph.candidates.num_edges == count - 1
     assert int((~graph.fixed).sum()) == count - 2

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 import torch
 
-from tacit.assessment.uncertainty import ACTS, estimate_acting
+from tacit.assessment.uncertainty import estimate_acting
 from tacit.config import DataOptions, FitConfig, override
+from tacit.edges import ACTS
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.sources import read_source, read_table
 

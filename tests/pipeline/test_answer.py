@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from made_runs import make_run
+from made_runs import make_run, with_record
 from own_files import learn, write_files
 from tacit.cli.answers import print_fit
 from tacit.config import FitConfig
+from tacit.edges import EdgeTable, LagTable
 from tacit.graph import BernoulliGraph, CandidateEdges
-from tacit.pipeline.answer import HIDDEN, IMITATED, ListedGraph, answer_sentences, caveats
+from tacit.pipeline.answer import HIDDEN, IMITATED, answer_sentences, caveats
 from tacit.pipeline.job import FitJob
 from tacit.pipeline.model_evidence import why_unknown
-from tacit.records import EdgeFindings, LagTable
-from tacit.report.edge_columns import edge_columns
 
 NODES = ("a", "b", "c")
 EXISTS = torch.tensor([[0.0, 0.99, 0.02], [0.97, 0.0, 0.4], [0.01, 0.9, 0.0]])  # b -> a, a -> b, b -> c
@@ -34,12 +33,19 @@ def graph_of(probs=PROBS, exists=EXISTS, **options):
     return BernoulliGraph(probs, fixed=options.pop("fixed", exists < 0.1), **options)
 
 
-def listed(exists=EXISTS, probs=PROBS, *, errors=True, evidence=None, graph=None):
-    edges = EdgeFindings(exists=None if exists is None else exists.tolist())
+def listed(exists=EXISTS, probs=PROBS, *, errors=True, graph=None):
+    columns = {} if exists is None else {"exists": exists}
     if errors:
-        edges = edges.updated(low=LOW, high=HIGH, acting=ACTING)
+        columns |= {"low": LOW, "high": HIGH, "acting": ACTING}
     graph = graph or graph_of(probs, EXISTS if exists is None else exists)
-    return ListedGraph.of(NODES, graph, edges, {"fdr": 0.1} if evidence is None else evidence)
+    return edges_of(graph, **columns)
+
+
+def edges_of(graph=None, lags=None, **columns):
+    """The table of a graph with these columns, each in the layout of the graph."""
+    graph = graph or graph_of()
+    found = {name: graph.vector(values) for name, values in columns.items()}
+    return graph.described(EdgeTable(graph.index(NODES), found, lags=lags))
 
 
 def test_a_graph_that_was_found():
@@ -58,8 +64,7 @@ def test_a_graph_that_was_found():
 def test_an_undecided_edge_whose_noise_may_grow_has_its_reason():
     nats = torch.full((3, 3), torch.nan)
     nats[1, 0], nats[2, 1] = 30.0, -2.0  # a gate of a -> b, and perhaps of b -> c
-    edges = EdgeFindings(exists=EXISTS.tolist(), low=LOW, high=HIGH, acting=ACTING, gate_nats=nats)
-    found = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    found = edges_of(exists=EXISTS, low=LOW, high=HIGH, acting=ACTING, gate_nats=nats)
     assert answer_sentences(found, {})[3] == (
         "The target of this edge varies more where its source is large: it may act at times, or always with noise that "
         "grows with the source."
@@ -70,12 +75,10 @@ def test_an_undecided_edge_whose_noise_may_grow_has_its_reason():
 def test_edges_with_a_common_gate_are_said_with_their_targets():
     together = torch.full((3, 3), torch.nan)
     together[1, 0] = together[2, 1] = 1.0  # a -> b and b -> c
-    edges = EdgeFindings(exists=EXISTS.tolist(), low=LOW, high=HIGH, acting=ACTING, together=together)
-    found = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    found = edges_of(exists=EXISTS, low=LOW, high=HIGH, acting=ACTING, together=together)
     assert answer_sentences(found, {})[3] == "a -> b and b -> c act together, in 61% of the rows."
     together[2] = torch.nan  # only one edge of the gate is listed
-    edges = EdgeFindings(exists=EXISTS.tolist(), low=LOW, high=HIGH, acting=ACTING, together=together)
-    alone = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    alone = edges_of(exists=EXISTS, low=LOW, high=HIGH, acting=ACTING, together=together)
     assert answer_sentences(alone, {}) == answer_sentences(listed(), {})
 
 
@@ -87,8 +90,7 @@ def test_the_caveat_appears_if_a_listed_edge_acts_at_times():
 
 
 def test_intervals_without_words_are_those_of_an_older_run():
-    edges = EdgeFindings(exists=EXISTS.tolist(), low=LOW, high=HIGH)
-    said = answer_sentences(ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1}), {})
+    said = answer_sentences(edges_of(exists=EXISTS, low=LOW, high=HIGH), {})
     assert said[2] == "They act with probabilities from 0.61 to 1.00."
 
 
@@ -97,11 +99,9 @@ def test_edges_that_act_after_more_than_the_newest_input_are_said():
     table = LagTable(**lags, first=2, effects=[[0.5, 0.1], [0.1, 0.5]])  # b -> a at lag 2, a -> b at lag 3
     lag = torch.full((3, 3), torch.nan)
     lag[0, 1], lag[1, 0] = table.dominant.float()
-    edges = EdgeFindings(exists=EXISTS.tolist(), lag=lag, lags=table)
-    found = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    found = edges_of(exists=EXISTS, lag=lag, lags=table)
     assert "1 acts after more than 2 steps: a -> b at lag 3." in answer_sentences(found, {})
-    edges = edges.updated(lag=lag + 1)
-    found = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    found = edges_of(exists=EXISTS, lag=lag + 1, lags=table)
     assert "2 act after more than 2 steps, for example b -> a at lag 3." in answer_sentences(found, {})
     assert not any("step" in line for line in answer_sentences(listed(), {}))
 
@@ -157,15 +157,14 @@ def test_required_edges_are_known_and_not_listed():
     fixed[0, 1] = True
     graph = graph_of(torch.where(EXISTS > 0.98, 1.0, PROBS), fixed=fixed)
     found = listed(graph=graph)
-    assert (found.count, int(found.required.sum()), found.listed_from) == (2, 1, pytest.approx(0.9))
+    assert (int(found.listed().sum()), int(found["required"].sum())) == (2, 1)
     alone = listed(torch.where(EXISTS > 0.98, 1.0, 0.1 * EXISTS), graph=graph)
     assert answer_sentences(alone, {})[0] == "No graph found beyond the 1 required edge: no other edge is listed."
-    assert alone.listed_from is None
 
 
 def test_without_evidence_probabilities_decide():
     found = listed(None)
-    assert found.listed.nonzero().tolist() == [[0, 1], [2, 1]]  # 0.61 would make a share of 0.14
+    assert np.flatnonzero(found.listed()).tolist() == [1, 7]  # b -> a and b -> c; 0.61 would make a share of 0.14
     said = answer_sentences(found, {"no graph": BETTER})
     assert said[1] == (
         "2 edges are listed; fewer than 0.1 of them are expected to be inactive in a given observation "
@@ -201,7 +200,7 @@ def test_pairs_without_direction_count_once():
     found = listed(exists, graph=BernoulliGraph(probs, fixed=exists == 0, symmetric=True), errors=False)
     said = answer_sentences(found, {})
     assert said[1].startswith("2 edges are listed; about 0.1 of them")
-    assert found.named((0, 1)) == "b - a"
+    assert found.named(1) == "b - a"
 
 
 def test_a_table_of_candidates():
@@ -209,7 +208,7 @@ def test_a_table_of_candidates():
     probs = torch.where(candidates.used, 0.7, 0.0)
     exists = torch.where(candidates.sources == 1, 0.99, 0.2) * candidates.used
     graph = BernoulliGraph(probs, candidates=candidates, fixed=~candidates.used | (exists < 0.1))
-    found = ListedGraph.of(NODES, graph, EdgeFindings(exists=exists.tolist()), {"fdr": 0.1})
+    found = edges_of(graph, exists=exists)
     assert answer_sentences(found, {})[1].startswith("1 edge is listed, b -> a; it is false")
 
 
@@ -223,10 +222,10 @@ def test_sentences_never_contradict_each_other():
             assert text.count("No graph found") + text.count("A graph was found") == 1
             assert said[0].startswith(("No graph found", "A graph was found"))
             assert ("no edge is listed" in text) != (" are listed" in text)
-            assert ("A graph was found" in text) <= (found.count > 0)
+            assert ("A graph was found" in text) <= found.listed().any()
             assert not ("it lowers the forecast error" in text and "too weak to improve" in text)
             assert not ("lower the forecast error (scaled CRPS) against" in text and "together lower" in text)
-            assert (" act" in text) == (found.count > 0)
+            assert (" act" in text) == found.listed().any()
 
 
 def printed_fit(run, capsys, tmp_path):
@@ -243,11 +242,11 @@ def test_the_terminal_begins_with_the_answer_and_the_listed_edges(capsys, tmp_pa
     head = next(number for number, line in enumerate(lines) if line.startswith("edge "))
     assert lines[head - 1].startswith("listed edges, the first 8 of ")
     assert lines[head].split() == ["edge", "exists", "acts", "std.", "error", "95%", "interval", "effect"]
-    exists = np.where(np.eye(6) == 1, 0, run.matrix("exists"))
+    exists = np.where(np.eye(6) == 1, 0, run.edges.matrix("exists"))
     i, j = np.unravel_index(exists.argmax(), exists.shape)
     first = lines[head + 1]
     assert first.startswith(f"node {j} -> node {i} ")
-    probability, effect = run.matrix("probability")[i][j], run.matrix("effect")[i][j]
+    probability, effect = run.edges.matrix("probability")[i][j], run.edges.matrix("effect")[i][j]
     assert [f"{exists[i, j]:.3f}", f"{probability:.3f}", f"{effect:+.3f}"] == [
         part for part in first.split()[5:] if part in (f"{exists[i, j]:.3f}", f"{probability:.3f}", f"{effect:+.3f}")
     ]
@@ -255,8 +254,7 @@ def test_the_terminal_begins_with_the_answer_and_the_listed_edges(capsys, tmp_pa
 
 def test_where_nothing_is_listed_the_terminal_says_so(capsys, tmp_path):
     run = make_run(6, evidence=True, errors=True)
-    record = run.record.model_copy(update={"evidence": {**run.record.evidence, "listed_from": None}})
-    out = printed_fit(run.model_copy(update={"record": record}), capsys, tmp_path)
+    out = printed_fit(with_record(run, evidence={**run.record.evidence, "listed_from": None}), capsys, tmp_path)
     assert "the most likely candidates, not listed:\n" in out
     assert out.count(" -> ") == 3
     assert "listed edges" not in out
@@ -264,10 +262,9 @@ def test_where_nothing_is_listed_the_terminal_says_so(capsys, tmp_path):
 
 def test_required_edges_are_not_shown_as_found(capsys, tmp_path):
     run = make_run(6, evidence=True, errors=True)
-    exists = np.where(np.eye(6) == 1, 0, run.matrix("exists"))
+    exists = np.where(np.eye(6) == 1, 0, run.edges.matrix("exists"))
     i, j = (int(place) for place in np.unravel_index(exists.argmax(), exists.shape))
-    record = run.record.model_copy(update={"evidence": {**run.record.evidence, "required": [[j, i]]}})
-    out = printed_fit(run.model_copy(update={"record": record}), capsys, tmp_path)
+    out = printed_fit(with_record(run, evidence={**run.record.evidence, "required": [[j, i]]}), capsys, tmp_path)
     assert f"node {j} -> node {i} " not in out
     assert "listed edges" in out
 
@@ -277,15 +274,14 @@ def test_a_fit_lists_what_made_the_data(tmp_path):
     write_files(tmp_path)
     settings = {"bootstrap_replicas": 0, "controls": True}
     run = learn(tmp_path / "wide.csv", tmp_path / "run", graph={"evidence": "regression"}, assessment=settings)[0].run
-    columns, names = edge_columns(run), run.record.node_names
-    ends = list(zip(columns.source.tolist(), columns.target.tolist(), strict=True))
-    listed = {(names[j], names[i]) for (j, i), is_listed in zip(ends, columns.listed, strict=True) if is_listed}
+    columns, names = run.edges.each_once(), run.record.node_names
+    listed = set(zip(*columns.at(columns.listed()).index.ends(), strict=True))
     assert listed == {("north", "east"), ("east", "south")}
-    effect = dict(zip(ends, columns.effect, strict=True))
-    assert effect[0, 1] > 0 > effect[1, 2]
+    effect = dict(zip(zip(*columns.index.ends(), strict=True), columns["effect"], strict=True))
+    assert effect["north", "east"] > 0 > effect["east", "south"]
     assert run.record.answer[1].startswith("2 edges are listed; ")
     assert run.record.evidence["listed_from"] >= 0.5
-    assert np.isnan(columns.probability[columns.decides < run.record.keep]).all()
+    assert np.isnan(columns["probability"][columns.decides < run.record.keep]).all()
     assert {"gain", "gain_std_error"} <= set(run.record.references["no graph"])
     gains = run.record.node_gains
     assert set(gains) == set(names)

@@ -17,6 +17,7 @@ from tacit.assessment.identification.representations import Representation
 from tacit.cli import main
 from tacit.cli.answers import print_fit
 from tacit.config import AssessmentOptions
+from tacit.edges import EdgeTable
 from tacit.errors import InputError, TrainingError
 from tacit.local import Difference
 from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
@@ -24,7 +25,7 @@ from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representatio
 from tacit.pipeline.findings import Assessment, as_done
 from tacit.pipeline.job import run_fit
 from tacit.pipeline.resampling import block_length
-from tacit.records import EdgeFindings, read_run
+from tacit.records import read_run
 from tacit.training import FitSettings
 
 
@@ -59,7 +60,7 @@ def test_edges_carry_errors_intervals_flags_and_the_bagged_estimate(whole):
 def test_the_answer_is_the_mean_over_replicas_unless_it_predicts_worse(whole):
     run = read_run(whole.directory)
     adopted = run.record.uncertainty["adopted"]
-    same = np.allclose(run.matrix("probability"), run.matrix("bagged"), atol=1e-5)
+    same = np.allclose(run.edges.matrix("probability"), run.edges.matrix("bagged"), atol=1e-5)
     assert same == bool(adopted)
     said = "the estimate is the mean over them" if adopted else "the estimate is the fit"
     assert any(said in line for line in run.record.findings)
@@ -192,11 +193,12 @@ def test_stopped_in_a_further_training_the_run_is_not_complete(folder_name, fold
 
 
 def test_intervals_are_widened_to_hold_an_equivalent_graph():
-    found = Assessment(edges=EdgeFindings(low=[[0.0, 0.7], [0.1, 0.0]], high=[[0.0, 0.8], [0.2, 0.0]]))
+    edges = EdgeTable.of_matrices("ab", low=[[0.0, 0.7], [0.1, 0.0]], high=[[0.0, 0.8], [0.2, 0.0]])
+    found = Assessment(edges)
     certain = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
     take_representations(found, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
-    assert np.allclose(found.edges.low, [[0.0, 0.7], [0.0, 0.0]])
-    assert np.allclose(found.edges.high, [[0.0, 1.0], [0.2, 0.0]])
+    assert np.allclose(found.edges.matrix("low"), [[0.0, 0.7], [0.0, 0.0]])
+    assert np.allclose(found.edges.matrix("high"), [[0.0, 1.0], [0.2, 0.0]])
     assert found.findings[-2:] == [CERTAIN_MEANS, WIDENED]
 
 
@@ -268,7 +270,9 @@ def test_edges_that_were_chosen_first_act_always_or_at_times(folder, tmp_path, m
     settings = {"bootstrap_replicas": 6, "controls": False}
     job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment=settings)
     run = read_run(job.directory)
-    probs, low, high = (np.array(part) for part in (run.matrix("probability"), run.matrix("low"), run.matrix("high")))
+    probs, low, high = (
+        np.array(part) for part in (run.edges.matrix("probability"), run.edges.matrix("low"), run.edges.matrix("high"))
+    )
     assert ((low <= probs) & (probs <= high)).all()
     assert run.record.uncertainty["always"] == (probs == 1).sum() > 0
     assert any(line.startswith("Standard errors from regressions of mean and variance") for line in run.record.findings)

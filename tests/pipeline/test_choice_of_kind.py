@@ -74,14 +74,15 @@ def test_weights_that_the_start_at_regressions_sets_are_not_solved_for_twice(mon
 def test_edges_into_a_target_that_is_constant_are_said_to_be_unknown():
     table = series()
     table["b"] = np.where(np.arange(300) == 0, 1.0, 2.0)  # it moves, but never as a target
-    evidence = make_plan(table=table).evidence.evidence
+    evidence = make_plan(table=table).evidence
     assert evidence.notes[-1] == "The targets of b are constant: edges into them cannot be tested."
-    assert float(evidence.exists[1].max()) <= evidence.prior["density"] + 1e-6
+    assert evidence.exists[evidence.table.index.into(1)].max() <= evidence.prior["density"] + 1e-6
 
 
 @pytest.mark.parametrize("number", [0.05, 0.5, float("nan")])
 def test_an_edge_of_which_nothing_is_known_may_exist(number):
     evidence = make_plan().evidence
-    evidence.evidence.exists[0, 1] = number
-    assert bool(evidence.kept[0, 1]) is (number != 0.05)
-    assert torch.equal(evidence.kept, evidence.evidence.kept)
+    place = evidence.table.index.find(np.array([1]), np.array([0]))
+    evidence.table["exists"][place] = number
+    assert bool(evidence.kept[place]) is (number != 0.05)
+    assert np.array_equal(evidence.kept, evidence.table.kept)

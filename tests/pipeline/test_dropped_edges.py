@@ -30,11 +30,16 @@ def plan():
     return Plan.make(read_table(frame, config.data), config, seed=0, device=torch.device("cpu"), command="tacit fit")
 
 
+def place_of(table, target, source):
+    return int(table.index.find(np.array([source]), np.array([target]))[0])
+
+
 def without(plan, target, source):
     """The plan as it would be had the regressions found nothing of one edge."""
-    exists = plan.evidence.evidence.exists.clone()
-    exists[target, source] = 0.0
-    evidence = replace(plan.evidence, evidence=replace(plan.evidence.evidence, exists=exists))
+    table = plan.evidence.table
+    exists = table["exists"].copy()
+    exists[place_of(table, target, source)] = 0.0
+    evidence = replace(plan.evidence, table=table.updated(exists=exists))
     model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
     return replace(plan, evidence=evidence, model=model)
 
@@ -47,12 +52,13 @@ def test_the_model_needs_no_edge_that_regressions_drop_rightly(plan):
 
 def test_a_true_edge_that_was_dropped_is_learned_after_all(plan):
     learned = learn(without(plan, 0, 1))
-    assert learned.plan.evidence.needed.nonzero().tolist() == [[0, 1]]
+    place = place_of(learned.plan.evidence.table, 0, 1)
+    assert np.flatnonzero(learned.plan.evidence.needed).tolist() == [place]
     assert bool(learned.result.model.graph.learned[0, 1])
-    assert learned.plan.evidence.kept[0, 1]
+    assert learned.plan.evidence.kept[place]
     assert not learned.plan.evidence.dropped[0, 1]
     assert "learned = 1 more edge than the regressions keep: residuals of the fitted model" in learned.plan.choices[-1]
-    exists = learned.assessment.edges.exists[0][1]
+    exists = learned.assessment.edges["exists"][place]
     assert exists == pytest.approx(KEEP)  # regressions and model disagree: just enough to be kept
     assert learned.conclude().record.answer[0].startswith("A graph was found")
 
@@ -61,6 +67,7 @@ def test_resamples_keep_the_edges_that_the_model_needs(plan):
     dropped = without(plan, 0, 1)
     train, preparation = dropped.dataset.split.train, dropped.dataset.preparation
     needed = needed_after_all(dropped.model, train, dropped.evidence, preparation, 0)
-    assert bool(needed[0, 1])
+    place = place_of(dropped.evidence.table, 0, 1)
+    assert needed[place]
     evidence = replace(dropped.evidence, needed=needed, found=replace(dropped.evidence.found, density=1e-12))
-    assert bool(evidence.kept_on(train, preparation, torch.arange(20)[None], 0)[0, 0, 1])
+    assert bool(evidence.kept_on(train, preparation, torch.arange(20)[None], 0)[0][place])

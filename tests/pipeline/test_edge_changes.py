@@ -6,13 +6,12 @@ import networkx
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from tacit.cli import main
 from tacit.config import AssessmentOptions, GraphOptions
-from tacit.records import CHANGED, EdgeFindings, edges_text, read_run
-from tacit.records.edges_csv import read_edges
-from tacit.report import edge_columns, strongest_edges
+from tacit.edges import EdgeTable, edges_text, read_edges
+from tacit.records import read_run
+from tacit.report import strongest_edges
 from tacit.report.content import run_content
 from tacit.sklearn import LatentGraphForecaster
 
@@ -52,7 +51,7 @@ def is_near(time):
 
 
 def test_the_file_has_the_time_of_the_one_edge_that_changes(run):
-    table = pd.read_csv(run / "edges.csv", keep_default_na=False).set_index(["source", "target"])[CHANGED]
+    table = pd.read_csv(run / "edges.csv", keep_default_na=False).set_index(["source", "target"])["changed"]
     changed = table[table != ""]
     assert list(changed.index) == [("inlet", "tank")]
     assert is_near(changed.iloc[0])
@@ -71,9 +70,9 @@ def test_the_answer_names_it_with_the_option_that_shows_how(run):
 
 def test_the_page_shows_it(run):
     found = read_run(run)
-    (place,) = np.flatnonzero(edge_columns(found).changed)
+    (place,) = np.flatnonzero(found.edges["changed"])
     shown = {(row["source"], row["target"]): row["changed"] for row in strongest_edges(found, 9)}
-    assert shown.pop(("inlet", "tank")) == edge_columns(found).changed[place] != ""
+    assert shown.pop(("inlet", "tank")) == found.edges["changed"][place] != ""
     assert set(shown.values()) == {""}
     assert "changed" in run_content(found)["columns"]
 
@@ -81,11 +80,11 @@ def test_the_page_shows_it(run):
 def test_tables_and_graphs_have_it_also_after_a_round_trip(model, tmp_path):
     model.save(tmp_path / "model.safetensors")
     for one in (model, LatentGraphForecaster.load(tmp_path / "model.safetensors")):
-        table = one.edges_.set_index(["source", "target"])[CHANGED]
+        table = one.edges_.set_index(["source", "target"])["changed"]
         assert is_near(table["inlet", "tank"])
         assert set(table) == {"", table["inlet", "tank"]}
         graph = one.to_networkx()
-        assert networkx.get_edge_attributes(graph, CHANGED)["inlet", "tank"] == table["inlet", "tank"]
+        assert networkx.get_edge_attributes(graph, "changed")["inlet", "tank"] == table["inlet", "tank"]
 
 
 def test_depends_on_time_accepts_an_edge_that_always_acts_but_changes():
@@ -101,7 +100,7 @@ def test_depends_on_time_accepts_an_edge_that_always_acts_but_changes():
 
 
 def test_a_table_without_changes_has_an_empty_column():
-    probs = torch.full((2, 2), 0.5)
-    text = edges_text(probs, ["a", "b"], EdgeFindings(exists=[[0.0, 1.0], [1.0, 0.0]]))
-    assert CHANGED in text.splitlines()[0]
-    assert CHANGED not in read_edges(text, ["a", "b"])
+    edges = EdgeTable.of_matrices("ab", exists=[[0.0, 1.0], [1.0, 0.0]], probability=np.full((2, 2), 0.5))
+    text = edges_text(edges)
+    assert "changed" in text.splitlines()[0]
+    assert "changed" not in read_edges(text, ["a", "b"])

@@ -7,8 +7,9 @@ import pytest
 import tacit
 from tacit.cli import main
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, TrainingOptions
+from tacit.edges import LAGS
 from tacit.errors import InputError
-from tacit.records import LAGS, read_run
+from tacit.records import read_run
 from tacit.sklearn import LatentGraphForecaster
 
 NODES = ("a", "b", "c")
@@ -58,7 +59,7 @@ def test_the_profile_of_each_kept_edge(finished):
 
 
 def test_a_run_is_read_with_its_lags_and_without_them_where_it_has_none(finished):
-    lags = read_run(finished).lags
+    lags = read_run(finished).edges.lags
     assert dict(zip(zip(lags.source, lags.target, strict=True), lags.dominant.tolist(), strict=True)) == {
         (0, 1): 3,
         (1, 2): 1,

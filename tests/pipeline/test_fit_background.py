@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 
-from tacit.assessment.uncertainty import listed_edges
 from tacit.cli import main
 from tacit.config import FitConfig, override
 from tacit.data import DAY, Category, Level, Wave
@@ -68,8 +67,7 @@ def said(plan):
 
 
 def num_listed(plan):
-    values = plan.evidence.evidence.units.values.float()
-    return int(listed_edges(values, 0.1, ~torch.eye(len(values), dtype=torch.bool)).sum())
+    return int(plan.evidence.listed(0.1).sum())
 
 
 TABLES = {
@@ -87,7 +85,7 @@ def test_a_background_is_chosen_said_and_used(name):
     assert said(plan).startswith(words)
     assert kinds <= {type(term) for term in plan.dataset.preparation.background.terms}
     assert num_listed(plan) == 0
-    assert any(note.startswith("Edges were tested beside the background") for note in plan.evidence.evidence.notes)
+    assert any(note.startswith("Edges were tested beside the background") for note in plan.evidence.notes)
 
 
 @pytest.mark.parametrize("name", ["cycle", "trend"])
@@ -142,9 +140,8 @@ def daily_cycle(rows):
 
 
 def listed_by(fitted):
-    names, edges = fitted.record.node_names, fitted.run.edges
-    chosen = edges[edges["exists"] > 0.5]
-    return {(names[source], names[target]) for source, target in zip(chosen.source, chosen.target, strict=True)}
+    edges = fitted.run.edges
+    return set(zip(*edges.at(edges["exists"] > 0.5).index.ends(), strict=True))
 
 
 def test_edges_by_situation_beside_a_cycle():

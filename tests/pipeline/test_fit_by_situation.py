@@ -10,6 +10,7 @@ import torch
 from gated_tables import gated, options
 from tacit.cli import main
 from tacit.config import DataOptions
+from tacit.edges import VARIES
 from tacit.errors import InputError
 from tacit.graph import ConditionalBernoulliGraph, Context
 from tacit.pipeline import (
@@ -29,7 +30,7 @@ from tacit.pipeline import (
 )
 from tacit.pipeline.situation_options import about_depends_on
 from tacit.pipeline.situations import context_variables
-from tacit.records import VARIES, read_run
+from tacit.records import read_run
 
 CPU = torch.device("cpu")
 
@@ -92,10 +93,10 @@ def by_series(several):
 def test_edges_that_vary_are_found_and_written(by_hour):
     fitted, directory = by_hour
     run = read_run(directory)
-    table = run.edges.assign(varies=run.edges["varies"].astype(str))
-    assert table[table.varies == "yes"][["source", "target"]].values.tolist() == [[0, 1]]
-    assert table[table.varies == "no"][["source", "target"]].values.tolist() == [[1, 2]]
-    rows = run.edges_by
+    varies = run.edges.matrix("varies")
+    assert np.argwhere(varies == "yes").tolist() == [[1, 0]]  # target, source
+    assert np.argwhere(varies == "no").tolist() == [[2, 1]]
+    rows = run.edges.by
     assert rows is not None
     assert rows.by == ["hour"] * 24
     assert rows.value == [str(hour) for hour in range(24)]
@@ -175,7 +176,7 @@ def test_a_constant_edge_leaves_the_constant_fit():
     assert torch.equal(fitted.graph.edge_probs, plain.conclude().graph.edge_probs)
     assert fitted.record.situations["kind"] == "constant"
     assert fitted.edges.by is None
-    assert set(np.unique(fitted.edges.varies)) <= {VARIES.index(""), VARIES.index("no")}
+    assert set(np.unique(fitted.edges["varies"])) <= {VARIES.index(""), VARIES.index("no")}
     assert any(line.startswith("No edge depends on hour: 2 edges were tested") for line in fitted.record.answer)
 
 
@@ -185,9 +186,9 @@ def test_errors_of_the_average_replace_those_of_the_constant_edge():
     graph = {"depends_on": ["season"]}
     fitted = fit(nodes, graph=graph, assessment={"enabled": True, "controls": False, "bootstrap_replicas": 8})
     place = 1, 0  # lake reads river
-    assert VARIES[int(fitted.edges.varies[place])] == "yes"
-    average, error = float(fitted.graph.edge_probs.detach()[place]), float(fitted.edges.std_error[place])
-    assert float(fitted.edges.low[place]) < average < float(fitted.edges.high[place])
+    assert fitted.edges.matrix("varies")[place] == "yes"
+    average, error = float(fitted.graph.edge_probs.detach()[place]), fitted.edges.matrix("std_error")[place]
+    assert fitted.edges.matrix("low")[place] < average < fitted.edges.matrix("high")[place]
     assert 0 < error < 0.05
     by = dict(zip(fitted.edges.by.value, fitted.edges.by.probability, strict=True))
     assert by["wet"] > 0.8 > 0.2 > by["dry"]

@@ -16,8 +16,8 @@ from own_files import NODES, series
 from tacit.cli import main
 from tacit.cli.answers import print_group_scores
 from tacit.cli.runs import FIT_JSON
+from tacit.edges import schema
 from tacit.pipeline.fitting import PRELIMINARY
-from tacit.records import EDGE_COLUMNS
 
 QUICK = (
     "--set", "training.epochs=2", "--set", "training.compile=false", "--set", "training.replicas=2",
@@ -64,7 +64,7 @@ def test_the_run_directory_follows_the_contract(finished):
 def test_edges(finished):
     with (finished / "edges.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == EDGE_COLUMNS
+    assert tuple(rows[0]) == schema.names(schema.file_columns())
     assert [(row["source"], row["target"]) for row in rows] == [(j, i) for i in NODES for j in NODES]
     probability = {(row["source"], row["target"]): row["probability"] for row in rows}
     assert probability["north", "south"] == "0"

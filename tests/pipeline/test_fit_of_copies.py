@@ -1,19 +1,19 @@
 """A fit of a table with a copied column: the group in the answer, the tables, exports, the page and a saved run."""
 
 import io
+from dataclasses import replace
 
 import networkx
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import tacit
 from parent_sets import var_series
 from tacit.cli import main
 from tacit.config import AssessmentOptions, GraphOptions
-from tacit.records import EDGE_COLUMNS, EdgeFindings, edges_text
-from tacit.report import edge_columns, strongest_edges
+from tacit.edges import EdgeTable, edges_text, schema
+from tacit.report import strongest_edges
 from tacit.sklearn import LatentGraphForecaster
 
 NAMES = ["inlet", "inlet_copy", "tank", "outlet"]
@@ -71,9 +71,9 @@ def test_an_export_has_one_edge_of_the_group(fitted, tmp_path):
 
 
 def test_the_page_and_its_table_name_the_group(fitted, tmp_path):
-    rows = strongest_edges(fitted.run_, 2, columns := edge_columns(fitted.run_))
+    rows = strongest_edges(fitted.run_, 2, columns := fitted.run_.edges.each_once())
     assert {row["source"] for row in rows} == {GROUP, "tank"}
-    assert int(columns.found.sum()) == 2
+    assert int(columns.listed().sum()) == 2
     assert len(columns) == 4 * 4 - 1  # the second edge of the group is no edge of its own
     assert GROUP in fitted.report(tmp_path / "report.html").read_text()
 
@@ -109,14 +109,16 @@ def test_candidates_of_a_table_can_be_a_group():
 
 
 def test_edges_csv_names_the_members_and_leaves_the_others_empty():
-    edges = EdgeFindings(
+    edges = EdgeTable.of_matrices(
+        "abc",
         exists=[[0.0, 0.05, 0.05], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
-        exists_either=[[None, 0.4, 0.4], [None] * 3, [None] * 3],
-        group=[[0, 1, 1], [0, 0, 0], [0, 0, 0]],
+        probability=np.ones((3, 3)),
+        exists_either=[[np.nan, 0.4, 0.4], [np.nan] * 3, [np.nan] * 3],
+        group=[["", "b or c", "b or c"], [""] * 3, [""] * 3],
     )
-    text = edges_text(torch.ones(3, 3), ["a", "b", "c"], edges, keep=0.1)  # each is below, the group is not
+    text = edges_text(replace(edges, keep=0.1))  # each is below, the group is not
     rows = pd.read_csv(io.StringIO(text)).set_index(["source", "target"])
-    assert text.split("\n")[0].split(",") == list(EDGE_COLUMNS)
+    assert text.split("\n")[0].split(",") == list(schema.names(schema.file_columns()))
     assert rows.loc[("b", "a"), "group"] == rows.loc[("c", "a"), "group"] == "b or c"
     assert rows.loc[("b", "a"), "probability"] == 1
     assert np.isnan(rows.loc[("c", "a"), "probability"])

@@ -66,7 +66,7 @@ def test_a_run_with_regimes_is_written_and_read(blocks, monkeypatch, tmp_path):
     fitted = fit(monkeypatch, graph={"regimes": 2, "blocks": blocks})
     fitted.write(tmp_path / "run")
     run = read_run(tmp_path / "run")
-    rows = run.edges_by.frame(run.record.node_names)
+    rows = run.edges.by.frame(run.record.node_names)
     assert rows[["source", "value"]].values.tolist() == [
         ["north", "1"], ["north", "2"], ["south", "1"], ["south", "2"]
     ]  # fmt: skip
@@ -76,7 +76,7 @@ def test_a_run_with_regimes_is_written_and_read(blocks, monkeypatch, tmp_path):
     assert found["kind"] == "mixture"
     assert found["blocks"] == (["all"] if blocks == "all" else ["north", "south", "lake"])
     assert found["weights"][-1] == pytest.approx(WEIGHTS, abs=1e-5)
-    average = run.matrix("probability")
+    average = run.edges.matrix("probability")
     assert average[2, 0] == pytest.approx(0.7 * 0.9 + 0.3 * 0.1, abs=1e-4)
     assert any("regimes were found" in line for line in run.record.answer)
     posterior = found["posterior"]
@@ -97,7 +97,7 @@ def test_trained_regimes_have_no_errors(monkeypatch, tmp_path):
     assert TRAINED_REGIMES in fitted.record.findings
     fitted.write(tmp_path / "run")
     run = read_run(tmp_path / "run")
-    rows = run.edges_by.frame(run.record.node_names)
+    rows = run.edges.by.frame(run.record.node_names)
     assert rows.probability.notna().all()
     assert rows[["std_error", "low", "high"]].isna().all(axis=None)
     table = pd.read_csv(tmp_path / "run" / "edges.csv")

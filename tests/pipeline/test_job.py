@@ -121,7 +121,7 @@ def test_rules_hold_exactly_everywhere(kind, symmetric, folder, tmp_path):
             assert 0 < float(value) < 1
         if symmetric:
             assert value == probability[edge[::-1]]
-    assert made.run.matrix("probability")[2][0] == 0.0
+    assert made.run.edges.matrix("probability")[2][0] == 0.0
     graphs = Fitted.read(made.directory, CPU).model.graph.sample(500, generator=torch.Generator().manual_seed(0))
     assert graphs[..., 2, 0].max() == 0
     assert graphs[..., 1, 0].min() == 1
@@ -167,7 +167,7 @@ def test_metrics_are_in_the_units_of_the_data(folder, tmp_path, plain):
         assert large.metrics[key] == pytest.approx(small.metrics[key] * 1000**power, rel=1e-3), key
     for name, scores in small.references.items():
         assert large.references[name]["crps"] == pytest.approx(1000 * scores["crps"], rel=1e-3)
-    assert made.run.matrix("probability") == pytest.approx(plain[0].run.matrix("probability"), abs=1e-3)
+    assert made.run.edges.matrix("probability") == pytest.approx(plain[0].run.edges.matrix("probability"), abs=1e-3)
 
 
 def test_references_made_by_hand(folder):
@@ -276,7 +276,7 @@ def test_the_graph_that_made_the_data_is_found(folder, tmp_path):
     made, _ = learn(
         folder / "wide.csv", tmp_path / "run", training=training, predictor=predictor, model={"num_graphs": 8}
     )
-    probs = torch.tensor(made.run.matrix("probability"))
+    probs = torch.tensor(made.run.edges.matrix("probability"))
     best = {divmod(int(place), 4) for place in probs.flatten().topk(2).indices}
     assert best == {(1, 0), (2, 1)}
     ranked = probs.flatten().sort(descending=True).values
@@ -287,6 +287,6 @@ def test_the_graph_that_made_the_data_is_found(folder, tmp_path):
 def test_the_model_is_read_from_its_own_file(plain):
     run = read_run(plain[0].directory)
     logits = load_file(plain[0].directory / "model.safetensors")["graph.edge_logits"]
-    assert run.matrix("probability")[1][0] == pytest.approx(torch.sigmoid(logits[1, 0]).item(), rel=1e-5)
+    assert run.edges.matrix("probability")[1][0] == pytest.approx(torch.sigmoid(logits[1, 0]).item(), rel=1e-5)
     history = (plain[0].directory / "history.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in history] == [1]

@@ -7,9 +7,9 @@ import torch
 
 from tacit import LatentGraphForecaster
 from tacit.data import Pairs
-from tacit.graph import BernoulliGraph
+from tacit.edges import EdgeTable
 from tacit.pipeline.shown_forecasts import MOST_GRAPHS, MOST_ROWS, last_rows, row_labels, shown_nodes
-from tacit.records import FORECAST_NUMBERS, QUANTILES, EdgeFindings, ForecastTable, read_forecasts
+from tacit.records import FORECAST_NUMBERS, QUANTILES, ForecastTable, read_forecasts
 
 
 def water(rows=1100):
@@ -63,10 +63,10 @@ def test_times_within_a_second_differ(step, second):
 def test_of_many_nodes_those_with_the_most_expected_inputs():
     probs = torch.zeros(4, 4)
     probs[3, :3], probs[1, 0] = 0.9, 0.5
-    graph = BernoulliGraph(probs)
-    assert shown_nodes(graph, EdgeFindings(), 4) == [0, 1, 2, 3]
-    assert shown_nodes(graph, EdgeFindings(), 2) == [1, 3]
-    assert shown_nodes(graph, EdgeFindings(exists=probs.flip(0)), 2) == [0, 2]
+    edges = EdgeTable.of_matrices("abcd", probability=probs)
+    assert shown_nodes(edges, 4) == [0, 1, 2, 3]
+    assert shown_nodes(edges, 2) == [1, 3]
+    assert shown_nodes(EdgeTable.of_matrices("abcd", probability=probs, exists=probs.flip(0)), 2) == [0, 2]
 
 
 def test_it_is_read_as_it_was_written():

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from structural import LAGGED, WITHIN, know_edges, plan_of, structural_series, table_of
-from tacit.assessment.evidence import OPEN
 from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.config import AssessmentOptions, FitConfig, GraphOptions
+from tacit.edges import OPEN
 from tacit.errors import InputError
 from tacit.observation import GaussianNoise
 from tacit.pipeline import Plan, closed_form, fitting
@@ -53,7 +53,7 @@ def test_the_fit_is_that_of_regressions_and_says_so(fitted):
     assert found.record.goodness["fits"] is True
     assert {"no graph", "full graph"} <= set(found.record.references)
     np.testing.assert_allclose(in_units(found).numpy(), WITHIN, atol=0.12)
-    assert found.edges.probability is None
+    assert "probability" not in found.edges
 
 
 def test_samples_have_the_correlation_of_the_step(fitted):
@@ -98,9 +98,13 @@ def test_how_often_an_edge_acts_is_left_open_with_its_direction(monkeypatch):
     found = learn(plan_of(structural_series(1, 600, probs=probs), **SHORT)).conclude()
     acts = torch.from_numpy(WITHIN != 0)
     assert found.graph.edge_probs[acts].tolist() == [1.0, 1.0]
-    table = found.run.edges.set_index(["source", "target"])
-    assert table.loc[[(1, 0), (1, 2)], ["probability", "std_error", "low", "high", "bagged"]].isna().all(axis=None)
-    assert not np.isnan(table.loc[(0, 2), "probability"])
+    table = found.run.edges.frame().set_index(["source", "target"])
+    assert (
+        table.loc[[("n1", "n0"), ("n1", "n2")], ["probability", "std_error", "low", "high", "bagged"]]
+        .isna()
+        .all(axis=None)
+    )
+    assert not np.isnan(table.loc[("n0", "n2"), "probability"])
     said = "How often 2 edges act is not estimated: their direction within the step is open (n1 - n0, n1 - n2)."
     assert said in found.record.findings
     assert not any("nan" in line for line in (*found.record.answer, *found.record.findings))
@@ -173,7 +177,7 @@ def test_stopped_after_the_fit_what_is_open_stays_open(monkeypatch):
     monkeypatch.setattr(fitting, "assess", stop)
     learned = learn(plan_of(structural_series(1, 200)))
     assert not learned.complete
-    empty = learned.conclude().edges.probability.isnan()
+    empty = np.isnan(learned.conclude().edges.matrix("probability"))
     assert empty[[0, 2], [1, 1]].all()
     assert not empty[2, 0]
 

@@ -12,10 +12,10 @@ from safetensors.torch import load_file
 from own_files import NODES, learn, plan_of, series
 from run_files import reseal
 from tacit.cli import main
+from tacit.edges import schema
 from tacit.errors import InputError
 from tacit.graph import CandidateEdges, EdgeRules, footprint
 from tacit.pipeline import Fitted
-from tacit.records import EDGE_COLUMNS
 
 CPU = torch.device("cpu")
 EVERY = [[source, target] for source in NODES for target in NODES]
@@ -265,14 +265,14 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     assert record["goodness"]["num_pairs"] == 8
     assert set(record["references"]) == {"the last value"}
     edges = pd.read_csv(run / "edges.csv")
-    assert tuple(edges.columns) == EDGE_COLUMNS
+    assert tuple(edges.columns) == schema.names(schema.file_columns())
     assert len(edges) == 7500
     assert set(edges["source"]) <= set(names)
     tensors = load_file(run / "model.safetensors")
     assert {f"graph.candidates.{part}" for part in ("row_node", "sources", "used")} <= set(tensors)
     assert max(value.numel() for value in tensors.values()) <= 7500
     stored = Fitted.read(run, CPU)
-    assert stored.run.edges.probability.tolist() == edges["probability"].tolist()
+    assert stored.run.edges["probability"].tolist() == edges["probability"].tolist()
     assert stored.model.graph.edge_probs[stored.model.graph.candidates.used].tolist() == pytest.approx(
         edges["probability"].tolist(), abs=1e-6
     )

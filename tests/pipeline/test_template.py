@@ -44,7 +44,7 @@ def test_a_changed_file_is_obeyed(folder, tmp_path):
         folder / "wide.csv", tmp_path / "run", data=config.data.model_dump(), graph=config.graph.model_dump()
     )
     assert made.run.record.preparation["windows"]["window"] == 3
-    assert made.run.matrix("probability")[0][1] == made.run.matrix("probability")[1][0]
+    assert made.run.edges.matrix("probability")[0][1] == made.run.edges.matrix("probability")[1][0]
 
 
 def test_a_file_that_exists_is_not_touched(tmp_path):

@@ -7,19 +7,22 @@ import pytest
 import torch
 
 from own_files import write_files
-from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, OPEN, TIME, edge_units
+from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, TIME
 from tacit.cli import main
 from tacit.config import AssessmentOptions, FitConfig, GraphOptions, override
+from tacit.edges import OPEN, EdgeIndex, EdgeTable, schema
 from tacit.graph import BernoulliGraph
 from tacit.pipeline import read_source
-from tacit.pipeline.answer import ListedGraph, answer_sentences
+from tacit.pipeline.answer import answer_sentences
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.simultaneous import may_suggest
 from tacit.pipeline.within_step import DRIVER, within_columns, within_sentences
-from tacit.records import EDGE_COLUMNS, EdgeFindings, read_run
-from tacit.report import edge_columns, strongest_edges
+from tacit.records import read_run
+from tacit.report import strongest_edges
 from tacit.sklearn import LatentGraphForecaster
 from within_step_runs import EDGES, NODES, made_within, simultaneous, use_made_within
+
+COLUMNS = list(schema.names(schema.file_columns()))
 
 
 def call(*arguments):
@@ -48,9 +51,9 @@ def model():
 
 def test_edges_csv_has_three_columns(finished):
     table = pd.read_csv(finished / "edges.csv", keep_default_na=False)
-    first = EDGE_COLUMNS.index("within_step")
-    assert tuple(table.columns) == EDGE_COLUMNS
-    assert EDGE_COLUMNS[first : first + 3] == ("within_step", "direction", "exists_either")
+    first = COLUMNS.index("within_step")
+    assert list(table.columns) == COLUMNS
+    assert tuple(COLUMNS[first : first + 3]) == ("within_step", "direction", "exists_either")
     cells = table.set_index(["source", "target"])[["within_step", "direction", "exists_either"]]
     for source, target, _, acts, how in EDGES:
         within, direction, either = cells.loc[source, target]
@@ -66,7 +69,7 @@ def test_lags_begin_at_0_for_edges_within_the_step(finished):
     for source, target in at_0:
         assert abs(lags[source, target, 0]) > 5 * abs(lags[source, target, 1])
     edges = read_run(finished).edges
-    lag = {(NODES[j], NODES[i]): lag for j, i, lag in zip(edges["source"], edges["target"], edges["lag"], strict=True)}
+    lag = dict(zip(zip(*edges.index.ends(), strict=True), edges["lag"], strict=True))
     assert (lag["a", "b"], lag["b", "c"], lag["d", "e"]) == (0, 0, 1)
 
 
@@ -102,10 +105,10 @@ def test_the_answer_says_how_directions_are_known(finished):
 
 def test_the_page_and_the_terminal_show_a_pair_once_without_an_arrow(finished, capsys):
     run = read_run(finished)
-    columns = edge_columns(run)
+    columns = run.edges.each_once()
     assert len(columns) == 24
-    assert columns.listed.sum() == 4
-    named = {(row["source"], row["target"]): row for row in strongest_edges(run, 4, columns, columns.listed)}
+    assert columns.listed().sum() == 4
+    named = {(row["source"], row["target"]): row for row in strongest_edges(run, 4, columns, columns.listed())}
     assert set(named) == {("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")}
     assert named["a", "b"]["undirected"]
     assert named["a", "b"]["exists"] == named["a", "b"]["within_step"] == pytest.approx(0.99)
@@ -164,13 +167,11 @@ def test_a_run_of_before_the_columns_is_read(finished, tmp_path):
     from tacit.records import Run
 
     run = read_run(finished)
-    table = pd.read_csv(finished / "edges.csv", keep_default_na=False)[
-        list(EDGE_COLUMNS[: EDGE_COLUMNS.index("direction")])
-    ]
+    table = pd.read_csv(finished / "edges.csv", keep_default_na=False)[COLUMNS[: COLUMNS.index("direction")]]
     table = table.replace({"probability": {"": "1"}})
-    old = Run.of(run.record, table.to_csv(index=False), [])
-    assert edge_columns(old).direction is None
-    assert len(edge_columns(old)) == 25
+    old = Run.of(run.record, [], {"edges.csv": table.to_csv(index=False)})
+    assert "direction" not in old.edges
+    assert len(old.edges.each_once()) == 25
 
 
 # the list of units against a loop over pairs
@@ -180,39 +181,43 @@ def test_units_against_a_loop_over_pairs():
     either = (exists + exists.mT).clamp(max=1)
     directions = torch.randint(1, 5, (6, 6), generator=generator)
     directions = directions.triu(1) + directions.triu(1).mT
-    units = edge_units(exists, either, directions)
+    edges = EdgeTable.of_matrices("abcdef", exists=exists, exists_either=either, direction=directions)
+    undirected, other, values = (edges.index.dense(one) for one in (edges.undirected, edges.others, edges.values))
     expected, count = exists.clone(), 0
     for i in range(6):
         for j in range(i):
             if directions[i, j] == OPEN:
                 first, second = ((i, j), (j, i)) if exists[i, j] > exists[j, i] else ((j, i), (i, j))
                 expected[first], expected[second] = either[i, j], 0
-                assert units.undirected[first]
-                assert units.other[second]
+                assert undirected[first]
+                assert other[second]
                 count += 1
-    assert torch.equal(units.values, expected)
-    assert int(units.undirected.sum()) == int(units.other.sum()) == count > 0
+    assert np.array_equal(values, expected)
+    assert undirected.sum() == other.sum() == count > 0
     lag = torch.full((6, 6), 1.0).tril()  # entries above the diagonal act at lag 0
-    assert not edge_units(exists, either, directions, lag).undirected.tril().any()
+    later = edges.updated(lag=edges.index.vector(lag.numpy()))
+    assert not np.tril(later.index.dense(later.undirected)).any()
 
 
 def test_a_pair_counts_once_at_the_false_discovery_rate():
     """Two directions of probability 0.48 each are one edge of 0.96, and are not listed as directions."""
     exists, within = made_within()
     graph = BernoulliGraph(torch.full((5, 5), 0.5).fill_diagonal_(0), fixed=torch.eye(5, dtype=torch.bool))
-    edges = EdgeFindings(exists=exists.double(), **within_columns(within))
-    found = ListedGraph.of(NODES, graph, edges, {"fdr": 0.1, "gaussian_noise_p": 0.0001})
-    assert found.count == 4
-    assert "a - b" in {found.named(place) for place in map(tuple, found.listed.nonzero().tolist())}
-    assert found.values[1, 0] == pytest.approx(0.99)
-    said = answer_sentences(found, {})
+    found = graph.described(EdgeTable.of_matrices(NODES, exists=exists.double(), **within_columns(within)))
+    listed = np.flatnonzero(found.listed())
+    assert len(listed) == 4
+    assert "a - b" in {found.named(place) for place in listed}
+    assert found.index.dense(found.values)[1, 0] == pytest.approx(0.99)
+    said = answer_sentences(found, {}, gaussian=0.0001)
     assert "The noise is not Gaussian (p < .001): it helps to find directions within the step." in said
 
 
 def sentence(*rows, gaussian=None):
     """The sentences of listed edges, each as (undirected, within the step, how the direction is known)."""
-    undirected, acts, codes = (torch.tensor([list(one)]) for one in zip(*rows, strict=True))
-    return within_sentences(torch.ones_like(undirected), undirected, acts, codes, gaussian)
+    undirected, acts, codes = (np.array(one) for one in zip(*rows, strict=True))
+    index = EdgeIndex(np.arange(len(rows)), np.zeros(len(rows), int), ("a",) * len(rows), ("b",))
+    edges = EdgeTable(index, {"undirected": undirected, "within_step": acts, "direction": codes})
+    return within_sentences(edges, np.ones(len(rows), bool), gaussian)
 
 
 def test_sentences_of_few_edges():
@@ -227,7 +232,7 @@ def test_sentences_of_few_edges():
         "No listed edge acts within the step.",
         "The noise is not Gaussian (p = .004): it helps to find directions within the step.",
     ]
-    assert within_sentences(torch.ones(1, 1) > 0, torch.zeros(1, 1) > 0, None, None, None) == []
+    assert within_sentences(EdgeTable.of_matrices("a", exists=[[1.0]]), np.ones(1, bool), None) == []
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,9 @@ def test_numbers_have_intervals_where_they_are_known_and_stay_away_from_many_edg
     few = make_run(3, errors=True)
     ax = GraphDisplay(few, threshold=0.3).plot(axes()).ax_
     said = [text for text in texts(ax) if "[" in text]
-    chosen = few.edges[(few.edges.probability >= 0.3) & (few.edges.source != few.edges.target)]
-    expected = [f"{row.probability:.2f} [{row.low:.2f}, {row.high:.2f}]" for row in chosen.itertuples()]
+    chosen = few.edges.at((few.edges["probability"] >= 0.3) & few.edges.index.between)
+    numbers = zip(*(chosen[name] for name in ("probability", "low", "high")), strict=True)
+    expected = [f"{probability:.2f} [{low:.2f}, {high:.2f}]" for probability, low, high in numbers]
     assert sorted(said) == sorted(expected)
     assert not [text for text in texts(GraphDisplay(make_run(30, errors=True)).plot(axes()).ax_) if "[" in text]
 
@@ -158,7 +159,7 @@ def test_a_matrix_of_effects_is_centred_and_edges_that_are_not_kept_are_empty():
     effects = EdgeMatrixDisplay(run, values="effect").plot(axes()).ax_.images[0]
     assert effects.norm.vmin == -effects.norm.vmax
     acts = EdgeMatrixDisplay(run, values="probability").matrix
-    np.testing.assert_array_equal(np.isnan(acts), run.matrix("exists") < run.record.keep)
+    np.testing.assert_array_equal(np.isnan(acts), run.edges.matrix("exists") < run.record.keep)
     assert EdgeMatrixDisplay(run).values == "exists"
 
 
@@ -168,8 +169,8 @@ def test_of_many_nodes_the_matrix_shows_those_with_the_most_likely_edges():
     assert display.matrix.shape == (50, 50)
     assert display.ax_.get_title() == "the 50 nodes with the most likely edges, of 300"
     assert len(display.ax_.get_xticks()) <= 40
-    best = run.edges.loc[run.edges.exists.idxmax()]
-    assert {best.source, best.target} <= set(display.nodes.tolist())
+    best, index = run.edges["exists"].argmax(), run.edges.index
+    assert {index.source[best], index.target[best]} <= set(display.nodes.tolist())
 
 
 def test_calibration_of_edges_where_the_truth_is_known(made, fitted):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tacit.records import EdgesBy
-from tacit.records.edges_by_csv import read_edges_by
+from tacit.edges import EdgesBy, read_edges_by
 
 NODES = ["up, stream", 'la"ke', "sea"]
 ROWS = EdgesBy(

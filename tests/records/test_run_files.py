@@ -15,9 +15,10 @@ from own_files import learn
 from run_files import read_fields, reseal, write_fields
 from tacit import LatentGraphRegressor
 from tacit.cli import main
+from tacit.edges import schema
 from tacit.errors import InputError
 from tacit.pipeline import Fitted
-from tacit.records import EDGE_COLUMNS, read_record, read_run
+from tacit.records import read_record, read_run
 from tacit.records.checksums import sealed
 from tacit.records.model_file import KIND
 from tacit.tensor_files import Kind
@@ -257,16 +258,16 @@ def test_what_exists_is_read_as_it_was_written(candidates, tmp_path):
     made = make_run(7, evidence=True, errors=candidates is None, flags=candidates is None, candidates=candidates)
     directory = write_directory(made, tmp_path / "run")
     read = read_run(directory)
-    pd.testing.assert_frame_equal(read.edges, made.edges, check_like=True)
+    pd.testing.assert_frame_equal(read.edges.frame(), made.edges.frame())
     assert (read.record.answer, read.record.node_gains) == (made.record.answer, made.record.node_gains)
     text = (directory / "edges.csv").read_text()
     assert write_directory(read, tmp_path / "again").joinpath("edges.csv").read_text() == text
-    pd.testing.assert_frame_equal(read_run(tmp_path / "again").edges, read.edges)
+    pd.testing.assert_frame_equal(read_run(tmp_path / "again").edges.frame(), read.edges.frame())
     if candidates is None:
-        assert text.splitlines()[0] == ",".join(EDGE_COLUMNS)
-        exists = read.matrix("exists")
+        assert text.splitlines()[0] == ",".join(schema.names(schema.file_columns()))
+        exists = read.edges.matrix("exists")
         for name in ("probability", "std_error", "low", "high"):
-            assert np.array_equal(np.isnan(read.matrix(name)), exists < 0.1)
+            assert np.array_equal(np.isnan(read.edges.matrix(name)), exists < 0.1)
         assert 0 < (exists < 0.1).sum() < exists.size
     rows = [line.split(",") for line in text.splitlines()]
     kept = next(row for row in rows[1:] if float(row[rows[0].index("exists")]) > 0.5)

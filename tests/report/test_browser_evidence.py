@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from browser_waits import until
-from made_runs import make_run
+from made_runs import make_run, with_record
 
 pytestmark = pytest.mark.browser
 
@@ -18,7 +18,7 @@ def evident_run(**changes):
 
 
 def off_diagonal(run):
-    return np.where(np.eye(NODES) == 1, -1, run.matrix("exists"))
+    return np.where(np.eye(NODES) == 1, -1, run.edges.matrix("exists"))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_the_listed_edges_are_drawn_and_others_are_dashed(page):
 
 def test_colours_are_the_signs_of_the_effects(page):
     run = evident_run()
-    effect = np.where(off_diagonal(run) >= 0.9, run.matrix("effect"), 0)
+    effect = np.where(off_diagonal(run) >= 0.9, run.edges.matrix("effect"), 0)
     counts = page.evaluate(
         "['0,114,178', '213,94,0'].map(hue => document.querySelector('.network').data"
         ".filter(t => t.mode === 'lines' && t.line.color.includes(hue)).reduce((sum, t) => sum + t.meta.edges, 0))"
@@ -66,7 +66,7 @@ def test_the_pointer_says_both_numbers(page):
     exists = off_diagonal(run)
     i, j = np.unravel_index(exists.argmax(), exists.shape)
     words = page.evaluate("document.querySelector('.network').data.find(t => t.name === 'arrows').hovertext.at(-1)")
-    probability, effect = run.matrix("probability")[i][j], run.matrix("effect")[i][j]
+    probability, effect = run.edges.matrix("probability")[i][j], run.edges.matrix("effect")[i][j]
     sign = "−" if effect < 0 else "+"
     assert words.split("<br>")[:3] == [
         f"node {j} → node {i}",
@@ -99,9 +99,9 @@ def test_the_matrix_of_how_often_edges_act_is_empty_where_they_are_not_kept(page
     run = evident_run()
     z = page.evaluate("[...document.querySelectorAll('.matrix')].map(plot => plot.data[0].z)")
     assert len(z) == 2
-    assert np.array(z[0]) == pytest.approx(run.matrix("exists"), abs=1e-6)
+    assert np.array(z[0]) == pytest.approx(run.edges.matrix("exists"), abs=1e-6)
     shown = np.array(z[1], dtype=float)
-    assert np.array_equal(np.isnan(shown), run.matrix("exists") < 0.1)
+    assert np.array_equal(np.isnan(shown), run.edges.matrix("exists") < 0.1)
 
 
 def test_a_search_names_listed_edges(page):
@@ -118,8 +118,7 @@ def test_a_search_names_listed_edges(page):
 def test_where_nothing_is_listed_nothing_is_drawn(opened, page_file):
     def nothing():
         run = evident_run(answer=["No graph found: no edge is listed."])
-        evidence = {**run.record.evidence, "listed_from": None}
-        return run.model_copy(update={"record": run.record.model_copy(update={"evidence": evidence})})
+        return with_record(run, evidence={**run.record.evidence, "listed_from": None})
 
     page = opened(page_file("nothing", nothing))
     until(page, f"({LINES})() === 0")
@@ -132,7 +131,7 @@ def test_many_candidates(opened, page_file):
     page = opened(page_file("evident-candidates", lambda: make_run(450, candidates=4, evidence=True)))
     run = make_run(450, candidates=4, evidence=True)
     counts = page.evaluate("document.querySelector('.histogram').data[0].y")
-    assert counts[-1] == sum(value >= 0.95 for value in run.edges.exists)
+    assert counts[-1] == sum(value >= 0.95 for value in run.edges["exists"])
     assert (
         page.evaluate("document.querySelector('.histogram').layout.title.text")
         == "probability that the candidates exist"

@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 
 from browser_waits import until
-from made_runs import edge_matrix, make_run
+from made_runs import make_run, run_of_matrices
 
 pytestmark = pytest.mark.browser
 
@@ -23,7 +23,7 @@ def named_run():
 def wanted_edges():
     """Source, target and exists of the edges at 0.9 or more."""
     run = named_run()
-    rows = zip(run.edges.source, run.edges.target, run.edges.exists, strict=True)
+    rows = zip(run.edges.index.source, run.edges.index.target, run.edges["exists"], strict=True)
     return {(NAMES[i], NAMES[j]): exists for i, j, exists in rows if i != j and exists >= 0.9}
 
 
@@ -98,8 +98,8 @@ def test_images(page, part):
 
 def test_edges_without_direction_make_an_undirected_graph(opened, page_file):
     def undirected():
-        run = make_run(3, config={"graph": {"symmetric": True}})
-        return run.model_copy(update={"edges": edge_matrix(3, probability=[[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]])})
+        record = make_run(3, config={"graph": {"symmetric": True}}).record
+        return run_of_matrices(record, probability=[[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]])
 
     page = opened(page_file("export undirected", undirected), accept_downloads=True)
     page.locator(".graph .export summary").click()

@@ -22,8 +22,8 @@ def plain_run():
 
 def drawn(run, threshold):
     """How many edges are identifiable and as probable as that."""
-    flags = run.matrix("identifiable")
-    probs = np.where(flags == "yes", run.matrix("probability"), -1)
+    flags = run.edges.matrix("identifiable")
+    probs = np.where(flags == "yes", run.edges.matrix("probability"), -1)
     return int((probs >= threshold).sum())
 
 
@@ -58,7 +58,7 @@ def test_the_slider_changes_how_many_edges_are_drawn(graph):
     assert graph.locator(".threshold-number").input_value() == "0.30"
     wait_for_lines(graph, drawn(run, 0.30))
     assert 0 < drawn(run, 0.30) < drawn(run, 0.10)
-    identifiable = NODES * NODES - NODES - int((run.matrix("identifiable") == "no").sum())
+    identifiable = NODES * NODES - NODES - int((run.edges.matrix("identifiable") == "no").sum())
     words = f"{drawn(run, 0.3)} edges of {identifiable} with probability 0.30 or more, {drawn(run, 0.3)} drawn"
     assert graph.locator(COUNT).inner_text().startswith(words)
     graph.keyboard.press("End")
@@ -118,7 +118,7 @@ def test_a_node_that_is_not_drawn_leaves_the_others_as_they_are(opened, page_fil
 
 def test_edges_that_cannot_be_told_are_left_out_or_dotted(graph):
     run = plain_run()
-    hidden = int(((run.matrix("identifiable") == "no") & (run.matrix("probability") >= 0.1)).sum())
+    hidden = int(((run.edges.matrix("identifiable") == "no") & (run.edges.matrix("probability") >= 0.1)).sum())
     assert f"{hidden} more are not identifiable and not drawn" in graph.locator(COUNT).inner_text()
     graph.locator(".show-hidden").check()
     wait_for_lines(graph, drawn(run, 0.1) + hidden)
@@ -145,7 +145,7 @@ def full_run():
 
 def test_a_search_marks_the_node_and_its_edges(graph):
     run = plain_run()
-    flags, probs = run.matrix("identifiable"), run.matrix("probability")
+    flags, probs = run.edges.matrix("identifiable"), run.edges.matrix("probability")
     shown = (flags == "yes") & (probs >= 0.1)
     search = graph.locator(".search")
     search.focus()
@@ -185,7 +185,7 @@ def test_the_pointer_on_an_edge_says_what_is_known(graph):
     run = plain_run()
     arrows = "plot.data.find(trace => trace.name === 'arrows')"
     _, said = point_at(graph, ".network", f"(({{ x, y }}) => [x.at(-1), y.at(-1)])({arrows})")
-    flags, probs = run.matrix("identifiable"), run.matrix("probability")
+    flags, probs = run.edges.matrix("identifiable"), run.edges.matrix("probability")
     i, j = np.unravel_index(np.where(flags == "yes", probs, -1).argmax(), probs.shape)
     assert said == [
         f"node {j} → node {i}",

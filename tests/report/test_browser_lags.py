@@ -1,10 +1,12 @@
 """The lags of the edges in a real browser: a number, a bar per lag, and words for the pointer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from made_runs import make_run
-from tacit.records import LagTable
+from tacit.edges import LagTable
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +21,7 @@ def lagged_run():
     lags = LagTable(source=[0, 2], target=[1, 1], first=2, effects=EFFECTS, shares=SHARES)
     lag = np.full((NODES, NODES), np.nan)
     lag[1, [0, 2]] = lags.dominant
-    return run.model_copy(update={"edges": run.edges.assign(lag=lag.ravel()), "lags": lags})
+    return run.model_copy(update={"edges": replace(run.edges.updated(lag=lag.ravel()), lags=lags)})
 
 
 @pytest.fixture(scope="module")

@@ -31,10 +31,10 @@ def test_three_panels_show_learned_truth_and_error(matrix):
     run = matrix_run()
     z = matrix.evaluate("[...document.querySelectorAll('.matrix')].map(plot => plot.data[0].z)")
     for i in range(20):
-        assert z[0][i] == pytest.approx(run.matrix("probability")[i], abs=1e-6)
+        assert z[0][i] == pytest.approx(run.edges.matrix("probability")[i], abs=1e-6)
         assert z[1][i] == pytest.approx(run.record.true_edge_probs[i], abs=1e-6)
     assert z[2][3][4] == pytest.approx(
-        abs(run.matrix("probability")[3][4] - run.record.true_edge_probs[3][4]), abs=1e-6
+        abs(run.edges.matrix("probability")[3][4] - run.record.true_edge_probs[3][4]), abs=1e-6
     )
 
 
@@ -42,7 +42,7 @@ def test_the_pointer_says_source_and_target(matrix):
     """Row 3 reads column 4; the middle of the cell is found from the axes."""
     run = matrix_run()
     _, said = point_at(matrix, ".matrix[data-shows=error]", "[4, 3]")
-    learned, truth = run.matrix("probability")[3][4], run.record.true_edge_probs[3][4]
+    learned, truth = run.edges.matrix("probability")[3][4], run.record.true_edge_probs[3][4]
     assert said[:2] == ["node 4 → node 3", f"probability {learned:.3f}"]
     assert said[3].startswith(f"truth {truth:.3f}, error ")
 
@@ -86,10 +86,10 @@ def test_of_many_nodes_a_cell_is_a_block_until_one_looks_closer(opened, page_fil
         const { z, dx } = document.querySelector('.matrix').data[0];
         return { rows: z.length, dx, top: Math.max(...z.flat()) };
     }"""
-    assert page.evaluate(heat) == {"rows": 143, "dx": 7, "top": pytest.approx(max(run.edges.probability), abs=1e-6)}
+    assert page.evaluate(heat) == {"rows": 143, "dx": 7, "top": pytest.approx(max(run.edges["probability"]), abs=1e-6)}
     for _ in range(4):
         page.get_by_role("group", name="Zoom of the matrix").get_by_role("button", name="Zoom in").click()
     assert page.evaluate(heat)["dx"] == 1
     counts = page.evaluate("document.querySelector('.histogram').data[0].y")
-    assert sum(counts) == len(run.edges.probability)
-    assert counts[-1] == sum(p >= 0.95 for p in run.edges.probability)
+    assert sum(counts) == len(run.edges["probability"])
+    assert counts[-1] == sum(p >= 0.95 for p in run.edges["probability"])

@@ -1,6 +1,7 @@
 """Edges by situation in a real browser: the control, graph and matrix at a value, the curve of an edge, paper."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,7 +52,9 @@ def test_the_average_is_shown_at_first(opened, page_file):
     assert page.locator(SLIDER).get_attribute("aria-valuetext") == "average"
     assert page.locator(".show-average").first.is_disabled()
     source, target, _ = curve(varying_run(), 0)
-    assert page.evaluate(ACTS)[target][source] == pytest.approx(varying_run().matrix("probability")[target, source])
+    assert page.evaluate(ACTS)[target][source] == pytest.approx(
+        varying_run().edges.matrix("probability")[target, source]
+    )
     assert all("on average" in text for text in page.evaluate(TEXTS))
 
 
@@ -63,7 +66,7 @@ def test_keys_on_the_slider_redraw_graph_and_matrix(hours):
     assert hours.locator(SLIDER).get_attribute("aria-valuetext") == "hour = 6"
     assert hours.locator(f"{SLIDER} + .value").inner_text() == "6"
     run = varying_run()
-    expected = run.matrix("probability").copy()
+    expected = run.edges.matrix("probability").copy()
     for row in range(3):
         source, target, probs = curve(run, row)
         expected[target, source] = probs[6]
@@ -81,7 +84,7 @@ def test_the_pointer_says_which_value_is_used(hours):
     choose_hour(hours, 3)
     run = varying_run()
     source, target, probs = curve(run, 1)
-    average = run.matrix("probability")[target, source]
+    average = run.edges.matrix("probability")[target, source]
     until(hours, f"{TEXTS}.some(text => text.includes('at hour = 3'))")
     texts = {text.split("<br>")[0]: text for text in hours.evaluate(TEXTS)}
     assert f"acts {probs[3]:.3f} at hour = 3 (average {average:.3f})" in texts[f"node {source} → node {target}"]
@@ -113,7 +116,7 @@ def test_the_table_keeps_the_average_and_marks_edges_that_vary(hours):
     assert cell.locator("button").get_attribute("title") == (
         f"from {probs.min():.2f} at hour = {probs.argmin()} to {probs.max():.2f} at hour = {probs.argmax()}"
     )
-    assert row.locator("td").nth(3).inner_text() == f"{run.matrix('probability')[target, source]:.3f}"
+    assert row.locator("td").nth(3).inner_text() == f"{run.edges.matrix('probability')[target, source]:.3f}"
     assert cell.locator("svg path").count() == 2
     cell.locator("button").click()
     assert hours.locator(".varying-edge").evaluate("select => select.selectedOptions[0].text") == (
@@ -217,9 +220,9 @@ def plain_run():
     """Three nodes: 0 reads 1 with probability 0.05 on average, and 0.9 at the level high."""
     run = make_run(3)
     probs = np.array([[0.9, 0.05, 0.0], [0.5, 0.9, 0.0], [0.0, 0.6, 0.9]])
-    edges = run.edges.assign(probability=probs.ravel())
+    edges = run.edges.updated(probability=probs.ravel())
     by = curve_rows("level", ["low", "high"], np.array([[0.01, 0.9]]), np.array([1]), np.array([0]))
-    return run.model_copy(update={"edges": edges, "edges_by": by})
+    return run.model_copy(update={"edges": replace(edges, by=by)})
 
 
 @pytest.mark.slow
@@ -230,7 +233,7 @@ def test_paper_has_the_average_and_a_table_of_the_varying_edges(opened, page_fil
     until(page, f"{STATUS} === {AVERAGE!r}")
     until(page, f"{TEXTS}.every(text => text.includes('on average'))")
     source, target, _ = curve(varying_run(), 0)
-    average = varying_run().matrix("probability")[target, source]
+    average = varying_run().edges.matrix("probability")[target, source]
     assert page.evaluate(ACTS)[target][source] == pytest.approx(average, abs=1e-5)
     rows = page.locator(".varying-list tbody tr")
     assert rows.first.is_visible()

@@ -16,7 +16,7 @@ NAMES = [f"site {node}" for node in range(NODES - 3)] + ["=HYPERLINK(1)", 'a "b"
 
 def table_run():
     run = make_run(NODES, names=NAMES, errors=True, flags=True, truth=True)
-    probs = run.matrix("probability").copy()
+    probs = run.edges.matrix("probability").copy()
     probs[2, 5] = 0.7  # as stored in 32 bits it is less than 0.7
     return with_edges(run, probability=probs)
 
@@ -26,7 +26,7 @@ def edges_of(run, loops=False):
     names = run.record.node_names
     found = [
         (names[j], names[i], p)
-        for i, row in enumerate(run.matrix("probability"))
+        for i, row in enumerate(run.edges.matrix("probability"))
         for j, p in enumerate(row)
         if loops or i != j
     ]
@@ -63,7 +63,7 @@ def test_the_most_probable_edges_are_first_with_all_that_is_known(table):
     first = edges_of(run)[0]
     i, j = NAMES.index(first[1]), NAMES.index(first[0])
     truth = run.record.true_edge_probs[i][j]
-    flag = {"yes": "yes", "no": "no"}[run.matrix("identifiable")[i][j]]
+    flag = {"yes": "yes", "no": "no"}[run.edges.matrix("identifiable")[i][j]]
     numbers = (first[2], 0.1 * first[2], 0.8 * first[2], min(1, 1.2 * first[2]))
     wanted = [*first[:2], *(f"{number:.3f}" for number in numbers), flag, f"{truth:.3f}"]
     assert rows(table)[0][:8] == wanted
@@ -158,13 +158,13 @@ def test_the_file_is_what_the_table_shows(table):
     wanted = [edge for edge in edges_of(run) if ("site" in edge[0] or "site" in edge[1]) and edge[2] >= 0.2]
     found = download(table)
     assert list(found[0]) == [
-        "source", "target", "exists", "probability", "std_error", "low", "high", "effect", "lag",
-        "identifiable", "within_step", "direction", "group", "truth",
+        "source", "target", "exists", "probability", "std_error", "low", "high", "effect", "lag", "identifiable",
+        "within_step", "direction", "varies", "changed", "group", "acting", "gate_nats", "together", "truth",
     ]  # fmt: skip
     names = [(row["source"].removeprefix("'"), row["target"].removeprefix("'")) for row in found]
     assert names == [edge[:2] for edge in wanted]
     assert [float(row["probability"]) for row in found] == [edge[2] for edge in wanted]
-    flags = {(NAMES[j], NAMES[i]): run.matrix("identifiable")[i][j] for i, j in np.ndindex(NODES, NODES)}
+    flags = {(NAMES[j], NAMES[i]): run.edges.matrix("identifiable")[i][j] for i, j in np.ndindex(NODES, NODES)}
     assert [row["identifiable"] for row in found] == [flags[edge[:2]] for edge in wanted]
 
 
@@ -186,7 +186,8 @@ def test_many_candidates_show_a_few_rows_at_a_time(opened, page_file):
         filter.dispatchEvent(new Event("input"));
     }""")
     nines = [
-        ("99" in f"{i}"[:2]) or ("99" in f"{j}"[:2]) for i, j in zip(run.edges.source, run.edges.target, strict=True)
+        ("99" in f"{i}"[:2]) or ("99" in f"{j}"[:2])
+        for i, j in zip(run.edges.index.source, run.edges.index.target, strict=True)
     ]
     assert page.locator(".rows").inner_text() == f"{sum(nines):,} edges of 50,000."
     assert page.locator(".edge-table tbody tr").count() <= 100

@@ -1,12 +1,15 @@
 """A page with effects within a step in a real browser: a pair whose direction is open has no arrow."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from browser_waits import until
 from made_runs import make_run
+from tacit.edges import EdgeTable, edges_text
 from tacit.pipeline.within_step import within_columns
-from tacit.records import EdgeFindings, Run, edges_text
+from tacit.records import Run
 from within_step_runs import NODES, made_within
 
 pytestmark = pytest.mark.browser
@@ -16,12 +19,13 @@ ARROWS = "document.querySelector('.network').data.find(trace => trace.name === '
 def within_run():
     """The run of the effects that were written by hand: a - b without an arrow, three edges with one."""
     exists, within = made_within()
-    effect = torch.full((5, 5), 0.3)
-    edges = EdgeFindings(exists=exists.double(), effect=effect.double(), **within_columns(within))
+    probability = torch.where(exists >= 0.1, 0.8, 0.0)
+    columns = {"exists": exists.double(), "effect": torch.full((5, 5), 0.3), "probability": probability}
+    edges = EdgeTable.of_matrices(NODES, **columns, **within_columns(within))
     record = make_run(5, names=list(NODES), evidence=True).record
     evidence = {**record.evidence, "listed_from": 0.98, "required": [], "keep": 0.1}
-    text = edges_text(torch.where(exists >= 0.1, 0.8, 0.0), NODES, edges, 0.1)
-    return Run.of(record.model_copy(update={"evidence": evidence}), text, [])
+    text = edges_text(replace(edges, keep=0.1))
+    return Run.of(record.model_copy(update={"evidence": evidence}), [], {"edges.csv": text})
 
 
 @pytest.fixture(scope="module")

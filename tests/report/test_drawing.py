@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from made_runs import edge_matrix, make_run, with_edges, with_forecasts
+from made_runs import make_run, run_of_matrices, with_edges, with_forecasts
 from tacit.assessment.evaluation import oracle_edge_prob_mae
-from tacit.records import Record, Run
+from tacit.edges import EdgeIndex, EdgeTable
+from tacit.records import Record
 from tacit.report import content
 from tacit.report.content import run_content, shortened, start_threshold
-from tacit.report.edge_columns import EdgeColumns, edge_columns
 from tacit.report.leading import leading_edges
 from tacit.report.page import strongest_edges, write_page
 from tacit.report.words import answer, verdict
@@ -29,7 +29,15 @@ def two_nodes(names, history=(), **changes):
         "device": "cpu", "timings": {"train_seconds": 1.0, "steps": 2}, "replicas": [], "best_replica": 0,
         "node_names": names, "metrics": {"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3},
     } | changes)  # fmt: skip
-    return Run(record=record, edges=edge_matrix(2, probability=[[0.9, 0.2], [0.7, 0.8]]), history=list(history))
+    return run_of_matrices(record, history, probability=[[0.9, 0.2], [0.7, 0.8]])
+
+
+def edges_of(listed_from=None, **columns):
+    """Edges of one node into as many others."""
+    values = {name: np.array(one, dtype=float) for name, one in columns.items()}
+    count = len(values["probability"])
+    index = EdgeIndex(np.zeros(count, int), np.arange(1, count + 1), ("a",), ("b",) * (count + 1))
+    return EdgeTable(index, values, listed_from=listed_from)
 
 
 def page_of(run, tmp_path, title="t<i>"):
@@ -38,7 +46,7 @@ def page_of(run, tmp_path, title="t<i>"):
 
 
 def leading_of(run):
-    return leading_edges(run, edge_columns(run))
+    return leading_edges(run, run.edges.each_once())
 
 
 def data_of(page):
@@ -77,19 +85,19 @@ def test_the_data_are_the_edges():
     run = make_run(5, errors=True, truth=True, flags=True)
     edges = run_content(run)["data"]["edges"]
     probs = np.frombuffer(base64.b64decode(edges["probability"]["data"]), "<f4")
-    assert probs == pytest.approx(run.edges.probability.to_numpy(), rel=1e-6)
-    assert set(edges) == {"probability", "std_error", "low", "high", "truth", "identifiable"}
+    assert probs == pytest.approx(run.edges["probability"], rel=1e-6)
+    assert set(edges) == {"probability", "std_error", "low", "high", "truth", "error", "identifiable"}
     codes = np.frombuffer(base64.b64decode(edges["identifiable"]["data"]), "u1")
-    assert [["", "yes", "no"][code] for code in codes] == run.edges.identifiable.tolist()
+    assert codes.tolist() == run.edges["identifiable"].tolist()
     listed = make_run(500, candidates=4)
     edges = run_content(listed)["data"]["edges"]
     assert (
         np.frombuffer(base64.b64decode(edges["source"]["data"]), edges["source"]["kind"]).tolist()
-        == listed.edges.source.tolist()
+        == listed.edges.index.source.tolist()
     )
     assert (
         np.frombuffer(base64.b64decode(edges["target"]["data"]), edges["target"]["kind"]).tolist()
-        == listed.edges.target.tolist()
+        == listed.edges.index.target.tolist()
     )
 
 
@@ -98,7 +106,7 @@ def test_of_too_many_edges_the_most_probable_are_in_the_page(monkeypatch, tmp_pa
     run = make_run(450, candidates=4)
     found = run_content(run)
     probs = np.frombuffer(base64.b64decode(found["data"]["edges"]["probability"]["data"]), "<f4")
-    assert probs.min() == pytest.approx(sorted(run.edges.probability)[-100])
+    assert probs.min() == pytest.approx(sorted(run.edges["probability"])[-100])
     assert "The 100 most probable of 1,800 edges; edges.csv has all of them." in page_of(run, tmp_path)
 
 
@@ -110,7 +118,7 @@ def test_numbers_that_json_does_not_have_are_left_out(tmp_path):
 
 def test_the_slider_begins_where_something_is_drawn():
     def columns(*probs):
-        return EdgeColumns(np.zeros(len(probs), int), np.ones(len(probs), int), np.array(probs))
+        return edges_of(probability=probs)
 
     assert start_threshold(columns(0.5, 0.01)) == 0.1
     assert start_threshold(columns(0.059, 0.041)) == 0.04
@@ -124,7 +132,7 @@ def test_the_answer_in_words():
     flags = [["", "no", "yes"], ["yes", "", "yes"], ["yes", "yes", ""]]
     probs = [[1, 0.9, 0.05], [0.6, 1, 0.2], [0.0, 0.0, 1]]
     run = with_edges(run, probability=probs, identifiable=flags)
-    said = answer(run, edge_columns(run))
+    said = answer(run, run.edges.each_once())
     assert said[0] == (
         "3 nodes and 5 learned edges between different nodes: 2 have a probability of 0.10 or more and "
         "1 has a probability of 0.50 or more."
@@ -134,7 +142,9 @@ def test_the_answer_in_words():
     assert said[1] == "1 edge is not identifiable from the data and is not drawn."
     assert "--std-errors" in said[2]
     known = run.model_copy(update={"record": run.record.model_copy(update={"metrics": {"edge_prob_mae": 0.0123}})})
-    assert answer(known, edge_columns(run))[2] == "Mean absolute error of the probabilities against the truth: 0.0123."
+    assert (
+        answer(known, run.edges.each_once())[2] == "Mean absolute error of the probabilities against the truth: 0.0123."
+    )
     assert verdict(run) == (
         "misfit",
         "The model does not fit at the 5% level",
@@ -159,7 +169,7 @@ def test_edges_that_are_held_fixed_or_next_to_nothing_are_no_findings():
 def test_edges_without_direction_count_once(tmp_path):
     probs = np.array([[1, 0.9, 0.2], [0.9, 1, 0.0], [0.2, 0.0, 1]])
     run = with_edges(make_run(3, config={"graph": {"symmetric": True}}), probability=probs)
-    said = answer(run, edge_columns(run))
+    said = answer(run, run.edges.each_once())
     assert said[0].startswith("3 nodes and 3 learned edges between different nodes without direction: 2")
     found = [(edge["source"], edge["arrow"], edge["target"]) for edge in leading_of(run)]
     assert found == [("node 0", "—", "node 1"), ("node 0", "—", "node 2")]
@@ -224,8 +234,8 @@ def test_with_evidence_the_answer_of_the_record_comes_first(tmp_path):
     run = make_run(6, evidence=True, errors=True)
     page = page_of(run, tmp_path)
     assert page.index(run.record.answer[0]) < page.index("The model does not fit") < page.index("Learned graph</h2>")
-    said = answer(run, edge_columns(run))
-    kept = int((run.matrix("exists") >= 0.1).sum())
+    said = answer(run, run.edges.each_once())
+    kept = int((run.edges.matrix("exists") >= 0.1).sum())
     assert said[0] == (
         f"6 nodes and 30 edges between different nodes; how often they act was estimated for the {kept} that exist "
         "with probability 0.1 or more."
@@ -237,7 +247,7 @@ def test_with_evidence_the_answer_of_the_record_comes_first(tmp_path):
         f"{best['exists']:.3f}",
     )
     assert first["interval"] == f"{best['low']:.2f} to {best['high']:.2f}"
-    listed = int(edge_columns(run).listed.sum())
+    listed = int(run.edges.each_once().listed().sum())
     assert len(leading_of(run)) == min(8, listed)
     assert page.index('class="leading"') < page.index("The model does not fit")
     assert "Forecast improvement by node" in page
@@ -251,12 +261,11 @@ def test_with_evidence_the_answer_of_the_record_comes_first(tmp_path):
 
 
 def test_the_slider_begins_at_the_listed_edges():
-    columns = edge_columns(make_run(6, evidence=True))
+    columns = make_run(6, evidence=True).edges.each_once()
     assert start_threshold(columns) == 0.5  # no other edge is above
-    ends = np.array([0, 0, 0]), np.array([1, 2, 3])
-    near = EdgeColumns(*ends, np.ones(3), exists=np.array([0.99, 0.9, 0.8123]), listed_from=0.9)
+    near = edges_of(0.9, probability=[1, 1, 1], exists=[0.99, 0.9, 0.8123])
     assert start_threshold(near) == 0.82
-    nearer = EdgeColumns(*ends, np.ones(3), exists=np.array([0.99, 0.9, 0.8999]), listed_from=0.9)
+    nearer = edges_of(0.9, probability=[1, 1, 1], exists=[0.99, 0.9, 0.8999])
     assert start_threshold(nearer) == 0.9
-    assert columns.listed.sum() == (columns.decides >= 0.9).sum()
-    assert start_threshold(EdgeColumns(*[np.zeros(2, int)] * 2, np.zeros(2), exists=np.zeros(2))) == 1.0
+    assert columns.listed().sum() == (columns.decides >= 0.9).sum()
+    assert start_threshold(edges_of(probability=[0, 0], exists=[0, 0])) == 1.0

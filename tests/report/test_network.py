@@ -8,10 +8,10 @@ import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgb
 
-from made_runs import edge_matrix, make_run
-from tacit.records import Record, Run
+from made_runs import make_run, run_of_matrices
+from tacit.edges import EdgeTable
+from tacit.records import Record
 from tacit.report import draw_network
-from tacit.report.edge_columns import EdgeColumns, edge_columns
 from tacit.report.layout import circle, spring_layout
 from tacit.report.network import MOST_EDGES, draw_run_network, shown_edges
 from tacit.report.places import MOST_PLACED, run_places
@@ -29,12 +29,14 @@ def three_nodes(coordinates=None, metric="great_circle", flags=None):
         coordinates=coordinates,
     )  # fmt: skip
     known = {} if flags is None else {"identifiable": flags}
-    return Run(record=record, edges=edge_matrix(3, probability=PROBS, **known), history=[])
+    return run_of_matrices(record, probability=PROBS, **known)
 
 
 def chosen(run, threshold=0.1):
-    edges = shown_edges(edge_columns(run), run_places(run), threshold)
-    return list(zip(edges.target.tolist(), edges.source.tolist(), edges.probability.tolist(), strict=True))
+    edges = shown_edges(run.edges.each_once(), run_places(run), threshold)
+    return list(
+        zip(edges.index.target.tolist(), edges.index.source.tolist(), edges["probability"].tolist(), strict=True)
+    )
 
 
 def lines(figure):
@@ -54,7 +56,7 @@ def test_edges_from_the_threshold_on_weakest_first_without_loops():
     many = make_run(30, loops=0.0)
     found = chosen(many, 0.001)
     assert len(found) == MOST_EDGES
-    assert found[-1][2] == many.edges.probability.max()
+    assert found[-1][2] == many.edges["probability"].max()
 
 
 def test_edges_go_from_source_to_target_and_are_as_thick_as_probable():
@@ -110,7 +112,7 @@ def test_a_layout_is_the_same_every_time_and_puts_linked_nodes_near_each_other()
 def test_a_layout_of_a_thousand_nodes_is_quick():
     """0.3 s of one core where it was measured; networkx takes 3."""
     run = make_run(1000, candidates=20)
-    columns = edge_columns(run)
+    columns = run.edges.each_once()
     start = time.process_time()
     assert len(run_places(run, columns).node) == 1000
     assert time.process_time() - start < 5
@@ -120,8 +122,8 @@ def test_of_too_many_nodes_those_with_the_most_probable_edges_are_placed():
     run = make_run(MOST_PLACED + 500, candidates=3)
     places = run_places(run)
     assert len(places.node) == MOST_PLACED
-    strongest = edge_columns(run)
-    first = strongest[strongest.strongest(300)]
+    strongest = run.edges.each_once()
+    first = strongest.index.at(strongest.strongest(300))
     assert set(first.source.tolist()) | set(first.target.tolist()) <= set(places.node.tolist())
 
 
@@ -133,14 +135,14 @@ def test_names_are_text_whatever_they_are_made_of(tmp_path):
 
 
 def test_columns_keep_what_is_known_of_each_edge():
-    columns = EdgeColumns(np.array([0, 1]), np.array([1, 0]), np.array([0.2, 0.4]), truth=np.array([0.0, 1.0]))
-    assert columns[columns.strongest(1)].truth.tolist() == [1.0]
-    assert columns[[0]].low is None
+    edges = EdgeTable.of_matrices("ab", probability=[[0.0, 0.2], [0.4, 0.0]], truth=[[0.0, 0.0], [1.0, 0.0]])
+    assert edges.at(edges.strongest(1))["truth"].tolist() == [1.0]
+    assert edges.at([0])["low"] is None
 
 
 def test_with_evidence_the_listed_edges_are_drawn_in_the_colour_of_their_sign():
     run = make_run(8, evidence=True)
-    exists, effect = run.matrix("exists"), run.matrix("effect")
+    exists, effect = run.edges.matrix("exists"), run.edges.matrix("effect")
     listed = exists >= 0.9
     figure = draw_run_network(run)
     (drawn,) = (item for item in figure.axes[0].collections if isinstance(item, LineCollection))

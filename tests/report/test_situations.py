@@ -1,17 +1,22 @@
 """Edges by situation as the page and the figures have them: tables, words, what is embedded; nothing where none are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from made_runs import make_run
 from situation_runs import HOURS, category_run, listed, regimes_run, two_variables_run, varying_run
-from tacit.records import VARIES
 from tacit.report import draw_figures
 from tacit.report.content import run_content
 from tacit.report.regimes import situations_said, value_words
 from tacit.report.situations import most_varying, situation_tables, varying_rows
 
-NEW_KEYS = {"situations", "hasOwnRegimes", "posterior", "variesWords"}
+NEW_KEYS = {"situations", "hasOwnRegimes", "posterior"}
+
+
+def with_rows(run, rows):
+    return run.model_copy(update={"edges": replace(run.edges, by=rows)})
 
 
 def test_a_table_has_the_rows_of_its_variable_in_the_order_of_the_values():
@@ -30,10 +35,10 @@ def test_a_table_has_the_rows_of_its_variable_in_the_order_of_the_values():
 
 def test_values_that_an_edge_lacks_are_not_known():
     run = category_run()
-    rows = run.edges_by
+    rows = run.edges.by
     kept = [row for row in range(len(rows)) if row != 1]  # the first edge has no "wet"
     fewer = rows.model_copy(update={name: [values[row] for row in kept] for name, values in rows})
-    (table,) = situation_tables(run.model_copy(update={"edges_by": fewer}))
+    (table,) = situation_tables(with_rows(run, fewer))
     assert table.labels == ["dry", "wet", "snow"]
     assert np.isnan(table.probability[0]).tolist() == [False, True, False]
     assert table.spread.tolist() == pytest.approx([0.7, 0.6])
@@ -95,20 +100,20 @@ def test_a_run_without_situations_has_nothing_of_them(kind):
 
 
 def test_where_no_edge_varies_only_the_column_says_so():
-    run = varying_run().model_copy(update={"edges_by": None})
+    run = with_rows(varying_run(), None)
     content = run_content(run)
     assert content["situations"] is None
-    assert NEW_KEYS & set(content["data"]) == {"variesWords"}
-    assert content["data"]["variesWords"] == list(VARIES)
+    assert not NEW_KEYS & set(content["data"])
+    assert "varies" in content["data"]["edges"]
     assert "varies" in content["columns"]
 
 
 def test_only_nodes_whose_edges_have_regimes_have_a_strip():
     run = regimes_run(own=True)
-    rows = run.edges_by
+    rows = run.edges.by
     kept = [row for row, node in enumerate(rows.target) if node in (1, 4)]
     fewer = rows.model_copy(update={name: [values[row] for row in kept] for name, values in rows})
-    content = run_content(run.model_copy(update={"edges_by": fewer}))["situations"]
+    content = run_content(with_rows(run, fewer))["situations"]
     assert content["blocks"] == [(1, "node 1"), (4, "node 4")]
     assert content["tables"][0]["values"] == ["regime 1 (62% to 68%)", "regime 2 (32% to 38%)"]
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from made_runs import edge_matrix
-from tacit.records import Record, Run
+from made_runs import run_of_matrices
+from tacit.records import Record
 from tacit.report.content import run_content
 from tacit.report.network import draw_run_network
 from tacit.report.page import strongest_edges, write_page
@@ -26,7 +26,7 @@ def make_run(truth=None, flags=None, goodness=None, errors=False):
         true_edge_probs=truth, goodness=goodness or {}, findings=["fits: <b>well</b>"],
     )  # fmt: skip
     found |= {} if flags is None else {"identifiable": flags}
-    return Run(record=record, edges=edge_matrix(3, probability=PROBS, **found), history=[])
+    return run_of_matrices(record, probability=PROBS, **found)
 
 
 def test_reliability_by_hand():

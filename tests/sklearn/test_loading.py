@@ -1,5 +1,8 @@
 """``tacit.load`` of a run directory: the same edges, graph and forecasts as the fit that wrote it."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +12,10 @@ from sklearn.base import clone
 import tacit
 from made_runs import make_run, write_directory
 from tacit.config import AssessmentOptions
+from tacit.edges import EdgeTable, edges_text
 from tacit.errors import InputError
-from tacit.graph import CandidateEdges
-from tacit.records import EdgeFindings, Run, candidates_text, stored_findings
+from tacit.graph import BernoulliGraph, CandidateEdges
+from tacit.records import Run
 from tiny_fits import random_pairs, regressor
 
 
@@ -67,12 +71,12 @@ def test_findings_over_a_table_of_candidates_have_its_shape_again():
     assert candidates.used.tolist() == [[True, True], [True, False], [True, True]]
     exists = torch.tensor([[0.9, 0.01], [0.5, torch.nan], [0.3, 0.2]], dtype=torch.float64)
     varies = torch.tensor([[2, 1], [0, 0], [1, 0]], dtype=torch.uint8)
-    given = EdgeFindings(exists=exists, varies=varies)
     made = make_run(3, candidates=2, evidence=True)
     record = made.record.model_copy(update={"candidates": made.record.candidates.model_copy(update={"count": 5})})
     probs = torch.tensor([[0.7, 0.0], [1.0, 0.0], [0.4, 0.6]])
-    run = Run.of(record, candidates_text(probs, candidates, record.node_names, given, record.keep), [])
-    found = stored_findings(run, candidates)
-    torch.testing.assert_close(found.exists, exists, equal_nan=True)
-    assert torch.equal(found.varies, varies)
-    assert found.probability is None  # that of the model
+    graph = BernoulliGraph(probs, candidates=candidates)
+    columns = {"exists": exists, "varies": varies, "probability": probs}
+    given = EdgeTable(graph.index(record.node_names), {name: graph.vector(one) for name, one in columns.items()})
+    found = Run.of(record, [], {"edges.csv": edges_text(replace(given, keep=record.keep))}).edges
+    torch.testing.assert_close(graph.placed(found["exists"], math.nan), exists, equal_nan=True)
+    assert torch.equal(graph.placed(found["varies"]), varies)

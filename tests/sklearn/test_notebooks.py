@@ -62,7 +62,7 @@ def test_both_numbers_the_answer_and_the_verdict_are_shown():
     text = " ".join(" ".join(shown.words).split())
     assert run.record.answer[0] in text
     assert "The model does not fit at the 5% level" in text
-    first = run.edges[run.edges.source != run.edges.target].sort_values("exists", ascending=False).iloc[0]
+    first = run.edges.frame(run.edges.index.between).iloc[0]
     cells = f"{first.exists:.3f} {first.probability:.3f} {first.low:.3f} to {first.high:.3f} {first.effect:+.3f}"
     assert cells in text
     assert "edge exists acts 95% interval effect" in text

@@ -56,13 +56,13 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
         lambda: model.edge_probs_,
         lambda: model.estimate_std_errors(x, y),
         lambda: model.identify(x, y),
-        lambda: model.to_networkx(),
         lambda: model.exists_,
     ):
         with pytest.raises(InputError, match=asked):
             ask()
     candidates = model.graph_.candidates
     exists = torch.where(candidates.used & (candidates.sources == (candidates.row_node[:, None] + 1) % 500), 0.99, 0.02)
+    exists = model.graph_.vector(exists)
     model._fitted.edges = model._fitted.edges.updated(exists=exists, effect=0.5 * exists)
     model._fitted.record = model.record_.model_copy(update={"evidence": {"keep": 0.1}})
     edges, listed = model.edges_, model.listed_edges()

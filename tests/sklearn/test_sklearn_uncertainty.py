@@ -12,16 +12,15 @@ from scipy import stats
 
 from tacit import LatentGraphRegressor
 from tacit.assessment.fit_tests import goodness_of_fit
-from tacit.assessment.identification import FLAGS
 from tacit.assessment.uncertainty import bootstrap
 from tacit.data import Pairs
 from tacit.data.resampling import usual_block
+from tacit.edges import FLAGS, EdgeTable
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.pipeline import std_errors
 from tacit.randomness import generator_for
-from tacit.records import EdgeFindings
 from tacit.registry import PREDICTORS
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
 from tiny_fits import LINEAR, TRUTH, parts_of, random_pairs, regressor
@@ -70,7 +69,7 @@ def with_errors(model):
     reach = stats.t.ppf(0.975, 9) * STD_ERRORS
     numbers = {"std_error": STD_ERRORS, "bagged": BAGGED, "low": BAGGED - reach, "high": BAGGED + reach}
     numbers = {name: values.clamp(0, 1).tolist() for name, values in numbers.items()}
-    fitted.edges = EdgeFindings(**numbers, identifiable=flags)
+    fitted.edges = EdgeTable.of_matrices("abc", **numbers, identifiable=flags)
     fitted.record = fitted.record.model_copy(
         update={"uncertainty": {"degrees": 9.0}, "findings": ["a replica was slow"]}
     )
@@ -78,7 +77,7 @@ def with_errors(model):
 
 
 def without_flags(model):
-    model._fitted.edges = model._fitted.edges.model_copy(update={"identifiable": None})
+    model._fitted.edges = model._fitted.edges.updated(identifiable=None)
 
 
 def seen_by(monkeypatch, model, pairs, **options):
@@ -251,7 +250,7 @@ def test_without_evidence_probabilities_decide_the_list(known):
     assert ends(known.listed_edges(0.01)) == []
     assert known.listed_edges().index.tolist() == [0, 1, 2]
     pd.testing.assert_frame_equal(known.listed_edges(), known.edges_.head(3))
-    known._fitted.edges.identifiable[2, 0] = FLAGS.index("no")
+    known._fitted.edges["identifiable"][6] = FLAGS.index("no")  # a -> c
     assert ends(known.listed_edges()) == [("b", "a"), ("c", "a")]
     assert known.to_networkx().number_of_edges() == 6
     for name in ("exists_", "edge_effects_"):
@@ -266,7 +265,7 @@ EFFECT = torch.tensor([[0.0, 0.5, 0.2], [-0.4, 0.0, 0.01], [0.02, 0.1, 0.0]])
 def with_evidence(model):
     """Say which edges exist, and the effect of each."""
     fitted = model._fitted
-    fitted.edges = fitted.edges.updated(exists=EXISTS.clone(), effect=EFFECT.clone())
+    fitted.edges = fitted.edges.updated(exists=EXISTS.flatten().numpy().copy(), effect=EFFECT.flatten().numpy())
     evidence = {"method": "regression", "keep": 0.1, "fdr": 0.1}
     fitted.record = fitted.record.model_copy(update={"evidence": evidence, "answer": ["A graph was found."]})
     return model
@@ -308,12 +307,12 @@ def test_with_evidence_exists_decides_and_probability_describes(known):
 
 def test_evidence_survives_being_stored(known):
     with_evidence(known)
-    known._fitted.edges.exists[0, 0] = torch.nan  # nothing is known of a loop
+    known._fitted.edges["exists"][0] = np.nan  # nothing is known of a loop
     restored = pickle.loads(pickle.dumps(known))
     pd.testing.assert_frame_equal(restored.edges_, known.edges_)
     np.testing.assert_array_equal(restored.exists_, known.exists_)
     assert np.isnan(restored.exists_[0, 0])
-    assert restored._fitted.edges.model_dump_json() == known._fitted.edges.model_dump_json()
+    assert restored._fitted.edges.to_dict() == known._fitted.edges.to_dict()
     assert restored.record_ == known.record_
 
 
@@ -345,7 +344,7 @@ def test_edges_without_direction(tables):
     numbers = {"std_error": probs / 10, "bagged": probs, "low": 0.9 * probs, "high": probs}
     flags = [["" if i == j else "yes" for j in range(3)] for i in range(3)]
     numbers = {name: values.tolist() for name, values in numbers.items()}
-    model._fitted.edges = EdgeFindings(**numbers, identifiable=flags)
+    model._fitted.edges = EdgeTable.of_matrices("abc", symmetric=True, **numbers, identifiable=flags)
     model._fitted.record = model.record_.model_copy(update={"uncertainty": {"degrees": 9.0}})
     assert len(model.edges_) == 9
     graph = model.to_networkx()

@@ -10,6 +10,7 @@ from tacit.errors import one_line
 
 if TYPE_CHECKING:
     from tacit.pipeline import FitJob
+    from tacit.records import Run
 
 SHOWN_GROUPS = 10  # nodes or series in a table of scores
 SCORES = {"point_mae": "MAE", "point_mse": "MSE", "crps": "CRPS", "coverage_0.8": "in 80%", "coverage_0.95": "in 95%"}
@@ -99,9 +100,9 @@ def print_fit(job: "FitJob", seconds: float) -> None:
 
     for sentence in record.answer:
         say(sentence)
-    _print_edges(console, job)
+    print_edges(console, job.run)
     say(f"\nall edges: {job.directory / 'edges.csv'}")
-    if job.run.edges_by is not None:
+    if job.run.edges.by is not None:
         say(f"how often they act in each {_in_each(record)}: {job.directory / 'edges_by.csv'}")
     say("")
     console.print(score_table({"learned graph": record.metrics, **record.references}))
@@ -123,59 +124,45 @@ def _in_each(record: Any) -> str:
     return "regime" if record.situations.get("kind") == "mixture" else "situation"
 
 
-def _print_edges(console: Any, job: "FitJob") -> None:
+def print_edges(console: Any, run: "Run") -> None:
     """Print the strongest listed edges, or a few candidates if none is listed."""
     from rich.table import Table
     from rich.text import Text
 
-    from tacit.report import edge_columns, is_symmetric, strongest_edges
+    from tacit.edges import schema
+    from tacit.report import strongest_edges
 
-    columns = edge_columns(job.run)
-    listed, symmetric = columns.found, is_symmetric(job.run)
-    if columns.exists is None:
-        title, rows = "", strongest_edges(job.run, SHOWN_EDGES, columns)
+    edges = run.edges.each_once()
+    listed = edges.listed()
+    if "exists" not in edges:
+        title, rows = "", strongest_edges(run, SHOWN_EDGES, edges)
     elif listed.any():
         more = int(listed.sum()) - SHOWN_EDGES
         title = f"listed edges, the first {SHOWN_EDGES} of {listed.sum():,}:" if more > 0 else "listed edges:"
-        rows = strongest_edges(job.run, SHOWN_EDGES, columns, listed)
+        rows = strongest_edges(run, SHOWN_EDGES, edges, listed)
     else:
-        others = columns.drawable & ~columns.listed
-        rows = strongest_edges(job.run, SHOWN_CANDIDATES, columns, others)
+        rows = strongest_edges(run, SHOWN_CANDIDATES, edges, edges.drawable & ~edges.shown)
         title = "the most likely candidates, not listed:" if rows else "no candidates"
-    known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect", "lag")}
+    empty = {one.name for one in schema.COLUMNS if all(row.get(one.name) in (None, "") for row in rows)}
+    hidden = empty - {"probability"}
+    hidden |= set() if edges.lags is not None and edges.lags.effects.shape[1] > 1 else {"lag"}
+    wide = "group" in edges or "changed" in edges or any(row["direction"] for row in rows)
+    hidden |= {"std_error"} if wide else set()  # to fit 80 columns
+    columns = [one for one in schema.COLUMNS if one.printed and one.name not in hidden]
     table = Table(box=None, pad_edge=False)
     table.add_column("edge")
-    directions = any(row["direction"] for row in rows)
-    wide = (
-        directions or columns.group is not None or columns.changed is not None
-    )  # without the standard error, to fit 80 columns
-    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"] and not wide}
-    shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
-    lags = job.run.lags
-    shown |= {"lag": known["lag"] and lags is not None and lags.effects.shape[1] > 1}
-    shown |= {"direction": directions, "varies": any(row["varies"] for row in rows)}
-    shown["changed"] = any(row["changed"] for row in rows)
-    for name in (name for name, is_shown in shown.items() if is_shown):
-        table.add_column(name, justify="right", no_wrap=True)
+    for one in columns:
+        table.add_column(one.printed, justify="right", no_wrap=True)
     for row in rows:
-        interval = "-" if row["low"] is None or row["high"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
-        cells = {
-            "exists": _three(row["exists"]),
-            "acts": _three(row["probability"]),
-            "std. error": _three(row["std_error"]),
-            "95% interval": interval,
-            "effect": "-" if row["effect"] is None else f"{row['effect']:+.3f}",
-            "lag": "-" if row["lag"] is None else f"{row['lag']:.0f}",
-            "direction": row["direction"] or "-",
-            "varies": row["varies"] or "-",
-            "changed": row["changed"] or "-",
-        }
-        arrow = "-" if symmetric or row["undirected"] else "->"
-        edge = Text(f"{row['source']} {arrow} {row['target']}")  # no markup
-        table.add_row(edge, *(cell for key, cell in cells.items() if shown[key]))
+        cells = [_cell(row[one.name], one.style) for one in columns]
+        for place, one in enumerate(columns):
+            if one.name == "low" and row["low"] is not None:
+                cells[place] += f" to {_cell(row['high'], one.style)}"
+        arrow = "-" if edges.index.symmetric or row["undirected"] else "->"
+        table.add_row(Text(f"{row['source']} {arrow} {row['target']}"), *cells)  # no markup
     console.print(f"\n{title}" if title else "", highlight=False)
     console.print(table)
 
 
-def _three(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+def _cell(value: float | str | None, style: str) -> str:
+    return "-" if value is None or value == "" else value if isinstance(value, str) else f"{value:{style}}"

@@ -11,6 +11,7 @@ from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.assessment.identification import Identifiability, identify
 from tacit.config import DemoConfig, SystemConfig
 from tacit.data import Split
+from tacit.edges import EdgeTable
 from tacit.experiments.study import LOSS_METRICS, LOSS_TABLE, Listener
 from tacit.graph import BernoulliGraph
 from tacit.interrupts import deferred_interrupts
@@ -18,7 +19,6 @@ from tacit.pipeline import MOST_TESTED, pair_forecasts
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import (
-    EdgeFindings,
     Record,
     Run,
     describe_device,
@@ -89,13 +89,15 @@ def run_demo(
                         true_edge_probs=system.true_edge_probs.tolist(),
                         **scored,
                     )
+                    graph = result.model.graph
+                    edges = graph.described(EdgeTable(graph.index(record.node_names)))
                     lock.require()
                     write_run(
                         directory / name,
                         record,
                         result.model,
                         [history_line(epoch) for epoch in result.history],
-                        EdgeFindings(identifiable=identified.flags()),
+                        edges.updated(identifiable=graph.vector(identified.flags())),
                         pair_forecasts(result.model, pairs.test, seed),
                     )
                     runs[name] = read_run(directory / name)

@@ -20,7 +20,6 @@ from tacit.graph.correlated import correlated_pairs
 from tacit.graph.density import density_prior
 from tacit.graph.distribution import Context, GraphDistribution
 from tacit.graph.edge_rules import EdgeRules
-from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.lag_ranges import ANY_LAG, LagRange, LagRanges
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
@@ -71,9 +70,7 @@ __all__ = [
     "candidate_powers",
     "correlated_pairs",
     "density_prior",
-    "edge_table",
     "free_bytes",
-    "listed_table",
     "nearest_candidates",
     "reachability",
     "read_edge_rules",
@@ -81,7 +78,5 @@ __all__ = [
     "shrinkage_of",
     "soft_powers",
     "step_bytes",
-    "to_networkx",
-    "to_pyg",
     "walks_within",
 ]

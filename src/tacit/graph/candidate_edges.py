@@ -10,12 +10,15 @@ A node with more candidates than the table has columns gets several rows, so tha
 $E$ edges and $N$ nodes the table has at most $3E + 10N$ slots, and $E$ slots if all nodes have equally many candidates.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
+from tacit.edges import EdgeIndex
 from tacit.errors import InputError, require, require_int
 from tacit.graph.footprint import require_memory
 from tacit.shapes import EdgeMask
@@ -120,6 +123,18 @@ class CandidateEdges:
     def edges(self) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"]]:
         """Return source and target of each edge, in the order of the table: by target, then by source."""
         return self.sources[self.used], self.row_node.repeat_interleave(self.used.sum(1))
+
+    def index(self, nodes: Sequence[str]) -> EdgeIndex:
+        """Return the index of the edges, in the order of the table."""
+        source, target = (ends.cpu().numpy() for ends in self.edges())
+        return EdgeIndex(source, target, tuple(nodes), tuple(nodes))
+
+    def placed(self, values: Shaped[np.ndarray, " edge"], fill: float = 0) -> Shaped[Tensor, "row slot"]:
+        """Return a vector over the index in the layout of the table, with ``fill`` in empty slots."""
+        found = torch.from_numpy(np.array(values))
+        table = torch.full(self.used.shape, fill, dtype=found.dtype)
+        table[self.used.cpu()] = found
+        return table
 
     def positions(self, source: Int[Tensor, " edge"], target: Int[Tensor, " edge"]) -> Int[Tensor, " edge"]:
         """Return the flat position of each edge in the table (row times width plus slot), -1 for edges not in it.

@@ -15,17 +15,19 @@ A custom distribution must implement ``edge_shape``, ``edge_probs``, ``sample_fr
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
 from tacit.data import Pairs
+from tacit.edges import EdgeIndex, EdgeTable
 from tacit.errors import InputError, require, require_int
 from tacit.graph.aggregation import AnyGraphs, CandidateGraphs
 from tacit.graph.candidate_edges import CandidateEdges
@@ -167,6 +169,32 @@ class GraphDistribution(nn.Module, ABC):
     def as_operator(self, graphs: Graphs) -> AnyGraphs:
         """Return graphs in the form that predictors use: ``graphs @ messages`` sums the messages of the sources."""
         return graphs if self.candidates is None else CandidateGraphs(graphs, self.candidates)
+
+    def index(self, nodes: Sequence[str]) -> EdgeIndex:
+        """Return the index of the edges: all pairs of nodes, or the candidates, by target and then source."""
+        if self.candidates is None:
+            return EdgeIndex.all_pairs(nodes, symmetric=self.symmetric)
+        return self.candidates.index(nodes)
+
+    def vector(self, values: Shaped[Tensor, "row slot"]) -> Shaped[np.ndarray, " edge"]:
+        """Return numbers in the layout of a graph as a vector over :meth:`index`."""
+        flat = values.detach().cpu()
+        found: np.ndarray = (flat.flatten() if self.candidates is None else flat[self.candidates.used.cpu()]).numpy()
+        return found
+
+    def placed(self, values: Shaped[np.ndarray, " edge"], fill: float = 0) -> Shaped[Tensor, "row slot"]:
+        """Return a vector over :meth:`index` in the layout of a graph, with ``fill`` in empty slots."""
+        if self.candidates is None:
+            return torch.from_numpy(np.array(values)).view(self.edge_shape)
+        return self.candidates.placed(values, fill)
+
+    def described(self, edges: EdgeTable) -> EdgeTable:
+        """Return a table with which edges are learned and required, and their probabilities unless it has them."""
+        probs, learned = self.edge_probs.detach().cpu(), self.learned.cpu()
+        columns = {"learned": self.vector(learned), "required": self.vector(~learned & (probs > 0))}
+        return edges.updated(
+            **columns, probability=edges["probability"] if "probability" in edges else self.vector(probs)
+        )
 
     def forward(self) -> EdgeProbs:
         """Return :attr:`edge_probs`, so that ``functional_call`` can compute them for other parameters."""

@@ -23,10 +23,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
+from tacit.edges import EdgeIndex
 from tacit.errors import InputError, require
 from tacit.graph.bernoulli import INITIAL_PROBS, BernoulliGraph, require_range
 from tacit.graph.candidate_edges import CandidateEdges
@@ -200,6 +202,12 @@ class EdgeRules:
         given[torch.searchsorted(places, believed)] = values.to(given)
         return places % size, places // size, given, torch.isin(places, self._required)
 
+    def index(self, *, as_table: bool) -> EdgeIndex:
+        """Return the index of all pairs of nodes or, ``as_table``, of the possible edges."""
+        if as_table:
+            return self.candidate_edges.index(self.nodes)
+        return EdgeIndex.all_pairs(self.nodes, symmetric=self.symmetric)
+
     def build(
         self,
         *,
@@ -207,19 +215,21 @@ class EdgeRules:
         low: float = INITIAL_PROBS[0],
         high: float = INITIAL_PROBS[1],
         link: Link | None = None,
-        over_table: bool = False,
-        kept: EdgeMask | None = None,
+        as_table: bool = False,
+        kept: Bool[np.ndarray, " edge"] | None = None,
     ) -> BernoulliGraph:
         """Build a graph that satisfies the rules; learned entries start uniformly in (``low``, ``high``).
 
-        With ``over_table`` it has one entry per slot of the table of candidates instead of one per pair of nodes. With
-        ``kept`` only the marked entries are learned.
+        With ``as_table`` it has one entry per slot of the table of candidates instead of one per pair of nodes. With
+        ``kept``, over the :meth:`index`, only these edges are learned.
         """
         require_range(low, high)
-        candidates = self.candidate_edges if over_table else None
+        candidates = self.candidate_edges if as_table else None
         required = self._marked(self._required, candidates)
         allowed = self.allowed if candidates is None else candidates.used & ~required
-        allowed = allowed if kept is None else allowed & kept
+        if kept is not None:
+            chosen = torch.from_numpy(kept).view(allowed.shape) if candidates is None else candidates.placed(kept)
+            allowed = allowed & chosen
         allowed, required = allowed.to(generator.device), required.to(generator.device)
         start = torch.where(allowed, high, required.to(torch.get_default_dtype()))
         graph = BernoulliGraph(
@@ -228,7 +238,7 @@ class EdgeRules:
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
 
-    def prior(self, weight: float = 1.0, default: float | None = None, *, over_table: bool = False) -> EdgePrior | None:
+    def prior(self, weight: float = 1.0, default: float | None = None, *, as_table: bool = False) -> EdgePrior | None:
         """Return the priors as a penalty, or None if there are none.
 
         ``default`` is the prior of all edges that have none; if it is None, those edges have no penalty.
@@ -239,7 +249,7 @@ class EdgeRules:
         )
         if default is None and not self.priors:
             return None
-        candidates, (places, values) = self.candidate_edges if over_table else None, self._beliefs
+        candidates, (places, values) = self.candidate_edges if as_table else None, self._beliefs
         believed = self._marked(places, candidates)
         probs = torch.full(believed.shape, 0.5 if default is None else default)
         probs.view(-1)[self._entries(places, candidates)] = values

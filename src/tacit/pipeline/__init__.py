@@ -3,7 +3,6 @@
 from tacit.pipeline.assessment import MOST_TESTED
 from tacit.pipeline.class_forecasts import ClassForecasts
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.edges import Edges
 from tacit.pipeline.fan import Fan, fan_of, kept_fan
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import Learned, learn
@@ -25,6 +24,7 @@ from tacit.pipeline.later_assessment import (
     require_constant,
     same_dataset,
 )
+from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.look import check_table
 from tacit.pipeline.new_file import csv_text, require_new_table, write_asked_for, write_table
 from tacit.pipeline.parts import OwnParts
@@ -37,10 +37,10 @@ from tacit.pipeline.sources import Source, read_source, read_sources, read_table
 from tacit.pipeline.template import write_template
 
 __all__ = [
+    "MOST_EXPANDED",
     "MOST_TESTED",
     "ClassForecasts",
     "Dataset",
-    "Edges",
     "Fan",
     "FitJob",
     "Fitted",

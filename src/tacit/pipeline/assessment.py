@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from tacit.assessment.fit_tests import Goodness, goodness_of_fit, graph_controls
@@ -20,8 +21,9 @@ from tacit.assessment.identification import (
     find_representations,
     identify,
 )
-from tacit.assessment.uncertainty import ACTS, ALWAYS_ABOVE, expected_wrong_edges
+from tacit.assessment.uncertainty import ALWAYS_ABOVE, expected_wrong_edges
 from tacit.data import Pairs
+from tacit.edges import ACTS
 from tacit.errors import TrainingError
 from tacit.pipeline.comparisons import compare_forecasts
 from tacit.pipeline.findings import Assessment, AssessmentInputs
@@ -138,7 +140,8 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         switching=bool(config.graph.regimes),
         earlier=fit.acting,
     )
-    answer.edges = answer.edges.updated(**found.columns)
+    graph = fit.result.model.graph
+    answer.edges = answer.edges.updated(**{name: graph.vector(values) for name, values in found.columns.items()})
     answer.uncertainty = found.uncertainty
     answer.findings += found.findings
 
@@ -169,13 +172,13 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
         )
         return
     found = identify_edges(model, train, fit.preparation, fit.generator("identify"))
-    answer.edges = answer.edges.updated(identifiable=found.flags())
+    answer.edges = answer.edges.updated(identifiable=model.graph.vector(found.flags()))
     always_known = "always" in answer.uncertainty  # then the probabilities do not depend on the random start
     others = [] if always_known else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
     if bool(found.learned.any()) or not bool(model.graph.learned.any()):  # else all directions are open
         answer.findings += found.sentences()
     answer.findings += others
-    if answer.edges.exists is not None:  # the answer has the expected number of false edges
+    if "exists" in answer.edges:  # the answer has the expected number of false edges
         return
     wrong = expected_wrong_edges(
         model.graph.edge_probs.detach(),
@@ -223,17 +226,17 @@ def take_representations(answer: Assessment, equivalent: Sequence[Representation
     answer.findings += [other.sentence() for other in equivalent]
     if any(other.name == CERTAIN for other in equivalent):
         answer.findings.append(CERTAIN_MEANS)
-    if answer.edges.low is None or answer.edges.high is None or not equivalent:
+    edges = answer.edges
+    if "low" not in edges or "high" not in edges or not equivalent:
         return
-    others = torch.stack([other.edge_probs.cpu() for other in equivalent])
-    low = torch.minimum(answer.edges.low, others.amin(0))
-    high = torch.maximum(answer.edges.high, others.amax(0))
-    acting = answer.edges.acting
+    others = np.stack([edges.index.vector(other.edge_probs.cpu().numpy()) for other in equivalent])
+    low, high = np.minimum(edges["low"], others.min(0)), np.maximum(edges["high"], others.max(0))
+    acting = edges["acting"]
     if acting is not None:  # a word is not certain if the wider interval does not agree with it
         times = (acting == ACTS.index("at times")) & (high < 1)
         always = (acting == ACTS.index("always")) & (low > ALWAYS_ABOVE)
-        acting = torch.where(times | always | (acting == 0), acting, ACTS.index("undecided")).to(acting)
-    answer.edges = answer.edges.updated(low=low, high=high, acting=acting)
+        acting = np.where(times | always | (acting == 0), acting, ACTS.index("undecided")).astype(acting.dtype)
+    answer.edges = edges.updated(low=low, high=high, acting=acting)
     answer.findings.append(WIDENED)
 
 

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from tacit.assessment.evidence import OPEN, WithinStep
+from tacit.assessment.evidence import WithinStep
 from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs, distinct_inputs, ridge_regression
+from tacit.edges import OPEN
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, LagRanges, density_prior
 from tacit.local import (
@@ -27,7 +29,6 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.predictors import GraphFilter, SimultaneousFilter
 from tacit.randomness import generator_for
-from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel
 
 START = (0.05, 0.15)  # range of the initial edge probabilities: a sparse graph in which every edge is possible
@@ -42,17 +43,17 @@ def build_model(
     rules: EdgeRules,
     own: OwnParts,
     seed: int,
-    kept: EdgeMask | None = None,
+    kept: Bool[np.ndarray, " edge"] | None = None,
     within: WithinStep | None = None,
 ) -> LatentGraphModel:
-    """Return the untrained model; with ``kept`` only these edges are learned, without a prior."""
+    """Return the untrained model; with ``kept``, over the index of the rules, only these edges are learned."""
     low, high = KEPT_START if kept is not None and own.kind(config.predictor).warm_start else START
     start = rules.build(
         generator=generator_for(seed, "graph"),
         low=low,
         high=high,
         link=config.model.build_link(),
-        over_table=config.graph.layout == "table",
+        as_table=config.graph.layout == "table",
         kept=kept,
     )
     predictor = _build_predictor(config, dataset.preparation, start.candidates, own)
@@ -170,7 +171,7 @@ def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnP
     prior = density_prior(density, sigma, len(train), sizes.num_nodes, weights)
     weight = prior.weight if graph.prior_weight is None else graph.prior_weight
     default = None if graph.density is None else prior.probs.item()
-    return rules.prior(weight, default, over_table=table)
+    return rules.prior(weight, default, as_table=table)
 
 
 def _matrix_sigma(dataset: Dataset) -> float:

@@ -8,7 +8,9 @@ edge is set to the lowest value of a kept edge.
 import math
 from dataclasses import replace
 
+import numpy as np
 import torch
+from jaxtyping import Bool
 
 from tacit.assessment.evaluation import SharedDraws
 from tacit.assessment.evidence import joining_log_odds
@@ -18,7 +20,7 @@ from tacit.pipeline.evidence import RegressionEvidence, placed
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import Preparation
 from tacit.randomness import generator_for
-from tacit.shapes import EdgeMask, PointPrediction
+from tacit.shapes import PointPrediction
 from tacit.training import LatentGraphModel
 
 MOST_ROWS = 4000  # training pairs
@@ -39,7 +41,7 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
         return None
     evidence = evidence.with_needed(needed)
     model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
-    count = int((needed.triu() if plan.rules.symmetric else needed).sum())
+    count = int((needed & evidence.table.index.once).sum())
     edges = "1 more edge" if count == 1 else f"{count} more edges"
     said = f"learned = {edges} than the regressions keep: residuals of the fitted model depend on the source"
     return replace(plan, model=model, evidence=evidence, choices=[*plan.choices, said])
@@ -47,14 +49,14 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
 
 def needed_after_all(
     model: LatentGraphModel, train: Pairs, evidence: RegressionEvidence, preparation: Preparation, seed: int
-) -> EdgeMask:
+) -> Bool[np.ndarray, " edge"]:
     """Return the dropped edges that are more likely than not, given the predictions of the model.
 
     The model needs one edge of a group of copies.
     """
     pairs = train[:: -(-len(train) // MOST_ROWS)]
     candidates = evidence.found.screened
-    kept = evidence.of_candidates(evidence.kept)
+    kept, index = evidence.of_candidates(evidence.kept), evidence.table.index
     beside, layout = evidence.beside(pairs, preparation)
     odds = joining_log_odds(
         beside,
@@ -67,10 +69,12 @@ def needed_after_all(
         horizon=preparation.horizon,
     )
     odds = odds.masked_fill(kept, -torch.inf).double()
-    placed_odds = placed(odds.exp(), candidates, evidence.rules, over_table=evidence.over_table).log()
+    placed_odds = placed(odds.exp(), candidates, index).log().numpy()
     if evidence.rules.symmetric:
-        placed_odds = placed_odds + placed_odds.mT - math.log(evidence.found.density / (1 - evidence.found.density))
-    return (placed_odds > 0) & ~evidence.evidence.units.other
+        placed_odds = (
+            placed_odds + index.mirrored(placed_odds) - math.log(evidence.found.density / (1 - evidence.found.density))
+        )
+    return np.asarray((placed_odds > 0) & ~evidence.table.others)
 
 
 def predicted_means(model: LatentGraphModel, pairs: Pairs, seed: int) -> PointPrediction:

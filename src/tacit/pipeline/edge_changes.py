@@ -4,14 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Int
-from torch import Tensor
 
-from tacit.assessment.evidence import ABSENT, find_changes, group_names
+from tacit.assessment.evidence import ABSENT, find_changes
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.evidence import RegressionEvidence, all_pairs, placed
-from tacit.pipeline.first_edges import edges_from_evidence
+from tacit.pipeline.evidence import RegressionEvidence, all_pairs
 from tacit.pipeline.situation_options import TIME
 
 NAMED = 5
@@ -28,14 +24,11 @@ def with_changes(
     pairs, rules = all_pairs(dataset.split), evidence.rules
     if pairs.times is None or rules.symmetric or evidence.within is not None:
         return evidence
-    found = edges_from_evidence(evidence, fdr)
-    listed = torch.zeros_like(found.exists, dtype=torch.bool)
-    listed[found.places] = found.listed
     screened, preparation = evidence.found.screened, dataset.preparation
     first, sizes = find_changes(
         *evidence.beside(pairs, preparation),
         screened,
-        evidence.of_candidates(listed),
+        evidence.of_candidates(evidence.listed(fdr)),
         evidence.found.believed,
         evidence.form,
         horizon=preparation.horizon,
@@ -43,37 +36,29 @@ def with_changes(
     )
     if not (first >= 0).any():
         return evidence
-    changed, moments = _moments(first, pairs.times, dated=dataset.dated)
     rows, places = (first >= 0).nonzero().unbind(1)
     source, target = screened.sources[rows, places].tolist(), screened.targets[rows].tolist()
-    at = [moments[code] for code in changed[rows, places].tolist()]
+    at = [moment(number, dated=dataset.dated) for number in pairs.times[first[rows, places]].tolist()]
     numbers = [[round(value, 3) for value in pair] for pair in sizes[rows, places].tolist()]
     changes = [
         {"source": j, "target": i, "at": time, "before": before, "after": after}
         for j, i, time, (before, after) in zip(source, target, at, numbers, strict=True)
     ]
-    groups = group_names(source, target, evidence.found.groups[rows, places].tolist(), rules.nodes)
+    table = evidence.table
+    found = table.index.find(np.array(source), np.array(target))
+    changed = np.full(len(table), "", dtype=object)
+    changed[found] = at
+    groups = [""] * len(source) if table["group"] is None else table["group"][found].tolist()
     names = [
         f"{group or rules.nodes[j]} -> {rules.nodes[i]}" for group, j, i in zip(groups, source, target, strict=True)
     ]
     said = _sentence(changes, names, dated=dataset.dated, advised=TIME not in depends_on)
     return replace(
         evidence,
-        evidence=replace(evidence.evidence, notes=(*evidence.evidence.notes, said)),
-        changed=placed(changed, screened, rules, over_table=evidence.over_table),
-        moments=moments,
+        table=table.updated(changed=changed),
+        notes=(*evidence.notes, said),
         changes=tuple(changes),
     )
-
-
-def _moments(
-    first: Int[Tensor, "target candidate"], times: Tensor, *, dated: bool
-) -> tuple[Int[Tensor, "target candidate"], tuple[str, ...]]:
-    """Return the place of each change in a list of texts, and the texts, the earliest first after "" for no change."""
-    numbers, places = torch.unique(times[first[first >= 0]], return_inverse=True)
-    changed = torch.zeros_like(first)
-    changed[first >= 0] = 1 + places
-    return changed, ("", *(moment(number, dated=dated) for number in numbers.tolist()))
 
 
 def moment(number: float, *, dated: bool) -> str:

@@ -2,16 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from tacit.assessment.evidence import BELIEVED, KEEP, Candidates, lag_profiles
 from tacit.data import usual_block
-from tacit.graph import EdgeRules
+from tacit.edges import LagTable
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import RegressionEvidence, all_pairs
-from tacit.records import LagTable
 
 SURE = 0.9  # share of resamples
 BEYOND = (
@@ -21,7 +19,7 @@ BEYOND = (
 
 
 def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> RegressionEvidence:
-    """Return the evidence with the lag profiles of the kept edges; pairs without time have none.
+    """Return the evidence with the lags of the kept edges and their profiles; pairs without time have none.
 
     Both directions of an edge without direction have the mean of the two profiles. If edges may act within a step,
     profiles begin at lag 0.
@@ -56,24 +54,15 @@ def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> Regr
     ends = {"source": source[known].tolist(), "target": target[known].tolist()}
     first = preparation.horizon if within is None else 0
     lags = LagTable(**ends, first=first, effects=effects[known], shares=shares[known])
-    return replace(evidence, lags=lags)
-
-
-def lag_of_edges(lags: LagTable, rules: EdgeRules, *, over_table: bool) -> Float[Tensor, "row slot"]:
-    """Return the dominant lag of each edge in the shape of the graph, NaN if it is not known."""
-    source, target = (torch.tensor(ends, dtype=torch.long) for ends in (lags.source, lags.target))
-    if over_table:
-        found = torch.full(rules.candidate_edges.sources.shape, torch.nan)
-        found.view(-1)[rules.candidate_edges.positions(source, target)] = lags.dominant.to(found)
-        return found
-    found = torch.full((len(rules.nodes), len(rules.nodes)), torch.nan)
-    found[target, source] = lags.dominant.to(found)
-    return found
+    table = evidence.table
+    lag = np.full(len(table), np.nan, dtype=np.float32)
+    lag[table.index.find(source[known].numpy(), target[known].numpy())] = lags.dominant.numpy()
+    return replace(evidence, table=replace(table.updated(lag=lag), lags=lags))
 
 
 def lags_beyond(evidence: RegressionEvidence, dataset: Dataset) -> list[str]:
     """Return a note on edges that act with certainty at a lag beyond the window."""
-    lags, nodes, window = evidence.lags, dataset.nodes, dataset.preparation.sizes.window
+    lags, nodes, window = evidence.table.lags, dataset.nodes, dataset.preparation.sizes.window
     newest = dataset.preparation.horizon
     if lags is None or not lags.source:
         return []

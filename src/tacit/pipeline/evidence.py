@@ -18,9 +18,9 @@ from tacit.assessment.evidence import (
     Backgrounds,
     Candidates,
     ColumnForm,
-    Evidence,
     ParentEvidence,
     WithinStep,
+    group_names,
     likely_parents,
     may_exist,
     merged,
@@ -30,6 +30,7 @@ from tacit.assessment.evidence import (
 )
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
+from tacit.edges import EdgeIndex, EdgeTable
 from tacit.graph import EdgeRules
 from tacit.observation import ObservationModel
 from tacit.pipeline.dataset import Dataset
@@ -37,8 +38,8 @@ from tacit.pipeline.observation_kinds import regression_observation
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.simultaneous import may_suggest
+from tacit.pipeline.within_step import within_columns
 from tacit.predictors import SeriesLayout
-from tacit.records import LagTable
 from tacit.shapes import EdgeMask
 
 REGRESSION, MODEL, NONE = "regression", "model", "none"
@@ -60,43 +61,51 @@ def evidence_method(config: FitConfig, own: OwnParts) -> str:
 class RegressionEvidence:
     """The evidence of regressions on all pairs of a data set, and its repetition on resamples.
 
+    ``table``   whether each edge exists, its effect, and what else regressions know of it
+    ``prior``   the prior that was used, for the record
+    ``notes``   sentences for the user
+    ``open``    edges that rules leave open: neither impossible nor required
     ``needed``  edges that regressions would drop but the fitted model needs; they are kept in every resample
     ``lags_needed``  number of lags that the window must have for the lag ranges of the rules
-    ``lags``    the effects of the kept edges at each lag
     ``within``  the effects within a step, if edges may have them
     ``observation``  the observation model of the regressions, if it is not Gaussian
     ``backgrounds``  the backgrounds of the targets, if any has one
     ``any_size``  the probability of each edge with effects of any size, without effects within a step
-    ``changed``  the place of the time of the change of each edge in ``moments``, if any edge changes
     ``changes``  the edges that change, as in ``record.json``
     """
 
-    evidence: Evidence
+    table: EdgeTable
+    prior: dict[str, float | str]
+    notes: tuple[str, ...]
     form: ColumnForm
     resamples: int
     seconds: float
     found: ParentEvidence
     rules: EdgeRules
-    over_table: bool
-    needed: EdgeMask | None = None
+    open: Bool[np.ndarray, " edge"]
+    needed: Bool[np.ndarray, " edge"] | None = None
     lags_needed: int = 0
-    lags: LagTable | None = None
     within: WithinStep | None = None
     observation: ObservationModel | None = None
     backgrounds: Backgrounds | None = None
-    any_size: Float[Tensor, "row slot"] | None = None
-    changed: Int[Tensor, "row slot"] | None = None
-    moments: tuple[str, ...] = ()
+    any_size: Float[np.ndarray, " edge"] | None = None
     changes: tuple[dict[str, Any], ...] = ()
 
     @property
-    def kept(self) -> EdgeMask:
+    def exists(self) -> Float[np.ndarray, " edge"]:
+        """The probability that each edge exists; of a group of copies it is that of the first, the others have 0."""
+        return self.table.of_groups
+
+    @property
+    def kept(self) -> Bool[np.ndarray, " edge"]:
         """The edges that are learned: those that may exist, and those that were not tested.
 
         The model has one direction of an edge within the step whose direction is open.
         """
-        kept = self.evidence.kept
-        return kept if self.within is None else kept & (self.within.modelled(KEEP) | (self.evidence.exists >= 1))
+        kept = self.table.kept
+        if self.within is None:
+            return kept
+        return np.asarray(kept & (self.table.index.vector(self.within.modelled(KEEP).numpy()) | (self.exists >= 1)))
 
     @property
     def dropped(self) -> EdgeMask:
@@ -104,28 +113,16 @@ class RegressionEvidence:
         source, target, _, _ = self.rules.open_edges()
         possible = torch.zeros(len(self.rules.nodes), len(self.rules.nodes), dtype=torch.bool)
         possible[target, source] = True
-        return possible & ~self.shaped(self.kept, over_table=False)
+        return possible & ~torch.from_numpy(self.table.index.dense(self.kept))
+
+    def listed(self, fdr: float) -> Bool[np.ndarray, " edge"]:
+        """Return the edges that the evidence lists at a false discovery rate."""
+        return self.table.updated(learned=self.open & (self.kept | self.table.undirected)).listed(fdr)
 
     def edges(self) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"], Float[Tensor, " edge"]]:
-        """Return source, target and ``exists`` of every edge that has an entry, by target and then source.
-
-        A group of copies is one edge, that of its first member; the others have 0.
-        """
-        exists = self.evidence.units.values
-        if self.over_table:
-            return *self.rules.candidate_edges.edges(), exists[self.rules.candidate_edges.used]
-        target, source = torch.ones_like(exists).nonzero().unbind(1)
-        return source, target, exists.flatten()
-
-    def shaped(self, values: Tensor, over_table: bool) -> Tensor:
-        """Return numbers of edges in the layout of the graph of the model: a matrix or a table."""
-        if self.over_table == over_table:
-            return values
-        candidates = self.rules.candidate_edges
-        source, target = candidates.edges()
-        matrix = values.new_zeros(candidates.num_nodes, candidates.num_nodes)
-        matrix[target, source] = values[candidates.used]
-        return matrix
+        """Return source, target and :attr:`exists` of every edge, by target and then source."""
+        index = self.table.index
+        return torch.from_numpy(index.source), torch.from_numpy(index.target), torch.from_numpy(self.exists)
 
     @property
     def window(self) -> int:
@@ -134,10 +131,10 @@ class RegressionEvidence:
 
     def kept_on(
         self, train: Pairs, preparation: Preparation, rows: Int[Tensor, "replica pair"], seed: int
-    ) -> Bool[Tensor, "replica row slot"]:
+    ) -> list[Bool[np.ndarray, " edge"]]:
         """Return the edges that each resample of the training pairs keeps; all the same with effects within a step."""
         if self.within is not None:
-            return self.kept.expand(len(rows), *self.kept.shape)
+            return [self.kept] * len(rows)
         weights = torch.stack([torch.bincount(one.cpu(), minlength=len(train)) for one in rows]).double()
         probs = likely_parents(
             *self.beside(train, preparation),
@@ -150,36 +147,33 @@ class RegressionEvidence:
             observation=self.observation,
             believed=self.found.believed,
         )
-        return torch.stack([self._kept_by(one) for one in probs])
+        return [self._kept_by(one) for one in probs]
 
     def beside(self, pairs: Pairs, preparation: Preparation) -> tuple[Pairs, SeriesLayout]:
         """Return pairs with the background and the shared drivers of the evidence."""
         both = with_background(pairs, preparation, self.backgrounds)
         return both if self.found.drivers is None else self.found.drivers.added_to(*both)
 
-    def _kept_by(self, probs: Float[Tensor, "target candidate"]) -> EdgeMask:
-        probs = merged(probs, self.found.groups)
-        exists = placed(probs, self.found.screened, self.rules, over_table=self.over_table)
+    def _kept_by(self, probs: Float[Tensor, "target candidate"]) -> Bool[np.ndarray, " edge"]:
+        index = self.table.index
+        exists = placed(merged(probs, self.found.groups), self.found.screened, index)
         if self.rules.symmetric:
-            exists = _both_ways(exists, self.found.density, self.rules)
-        kept = may_exist(_with_rules(exists, self.rules, over_table=self.over_table))
+            exists = _both_ways(exists, self.found.density, self.rules, index)
+        kept = may_exist(_with_rules(exists, self.rules, index)).numpy()
         return kept if self.needed is None else kept | self.needed
 
-    def of_candidates(self, mask: EdgeMask) -> Bool[Tensor, "target candidate"]:
+    def of_candidates(self, mask: Bool[np.ndarray, " edge"]) -> Bool[Tensor, "target candidate"]:
         """Return a mask of edges in the shape of the candidates."""
         screened = self.found.screened
-        target = screened.targets[:, None].expand_as(screened.sources)
-        if not self.over_table:
-            return mask[target, screened.sources] & screened.used
         chosen = torch.zeros_like(screened.used)
-        places = self.rules.candidate_edges.positions(screened.sources[screened.used], target[screened.used])
-        chosen[screened.used] = mask.view(-1)[places]
+        chosen[screened.used] = torch.from_numpy(mask[places_of(screened, self.table.index)])
         return chosen
 
-    def with_needed(self, needed: EdgeMask) -> "RegressionEvidence":
+    def with_needed(self, needed: Bool[np.ndarray, " edge"]) -> "RegressionEvidence":
         """Return the evidence with these edges kept; their ``exists`` is the lowest value of a kept edge."""
-        exists = torch.where(needed, self.evidence.exists.clamp_min(KEEP), self.evidence.exists)
-        return replace(self, evidence=replace(self.evidence, exists=exists), needed=needed)
+        exists = self.table["exists"]
+        exists = np.where(needed, np.maximum(exists, np.array(KEEP, dtype=exists.dtype)), exists)
+        return replace(self, table=self.table.updated(exists=exists), needed=needed)
 
 
 def find_evidence(
@@ -188,12 +182,12 @@ def find_evidence(
     config: FitConfig,
     seed: int,
     *,
-    over_table: bool,
+    index: EdgeIndex,
     first_look: bool = False,
     backgrounds: Backgrounds | None = None,
     earlier: RegressionEvidence | None = None,
 ) -> RegressionEvidence:
-    """Return the evidence from all pairs of the data set: training, validation and test.
+    """Return the evidence from all pairs of the data set, training, validation and test, for the edges of an index.
 
     The ``backgrounds`` of the targets are always in the regressions, beside the columns of the pairs.
     A ``first_look`` takes seconds: it uses only the newest value of each source, without resamples. The form and the
@@ -225,8 +219,7 @@ def find_evidence(
         smallest=config.graph.smallest_effect,
     )
     exists, effect, any_size = (
-        placed(values, found.candidates, rules, over_table=over_table)
-        for values in (found.probs, found.effects, found.any_size)
+        placed(values, found.candidates, index) for values in (found.probs, found.effects, found.any_size)
     )
     prior: dict[str, float | str] = {
         "density": found.density,
@@ -247,32 +240,43 @@ def find_evidence(
             seed=seed,
             names=dataset.nodes,
         )
-        exists, effect, within = together.exists, together.effect, together.within
+        exists, effect = (torch.from_numpy(index.vector(one.numpy())) for one in (together.exists, together.effect))
+        within = together.within
         prior |= {"density": together.lagged_density, "density_within_step": together.within_density}
     if rules.symmetric:
-        exists, any_size = (_both_ways(values, found.density, rules) for values in (exists, any_size))
-        effect = (effect + effect.mT) / 2
-    exists, any_size = (_with_rules(values, rules, over_table=over_table) for values in (exists, any_size))
+        exists, any_size = (_both_ways(values, found.density, rules, index) for values in (exists, any_size))
+        effect = (effect + effect[torch.from_numpy(index.reverse)]) / 2
+    exists, any_size = (_with_rules(values, rules, index) for values in (exists, any_size))
     effect = effect.masked_fill(exists.isnan(), torch.nan)
-    effect = _filled(effect, rules, rules.open_edges()[3], torch.nan, over_table=over_table)
-    notes = (*found.notes.values(), *_constant_targets(pairs, dataset.nodes))
-    groups = placed(found.groups, found.screened, rules, over_table=over_table)
-    either = placed(found.either, found.candidates, rules, over_table=over_table).masked_fill(groups == 0, torch.nan)
-    copies = (groups, either.float()) if groups.any() else (None, None)
-    evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, notes, *copies)
+    source, target, _, required = rules.open_edges()
+    possible = index.find(source.numpy(), target.numpy())
+    effect[possible[required.numpy()]] = torch.nan
+    opened = np.zeros(len(index), dtype=bool)
+    opened[possible] = ~required.numpy()
+    table = EdgeTable(index, keep=KEEP, fdr=config.assessment.fdr)
+    table = table.updated(exists=exists.float().numpy(), effect=effect.float().numpy())
+    groups = placed(found.groups, found.screened, index)
+    if groups.any():
+        either = placed(found.either, found.candidates, index).masked_fill(groups == 0, torch.nan)
+        names = group_names(index.source.tolist(), index.target.tolist(), groups.tolist(), rules.nodes)
+        table = table.updated(exists_either=either.float().numpy(), group=np.array(names, dtype=object))
+    if within is not None:
+        table = table.updated(**{name: index.vector(one.numpy()) for name, one in within_columns(within).items()})
     return RegressionEvidence(
-        evidence,
+        table,
+        prior,
+        (*found.notes.values(), *_constant_targets(pairs, dataset.nodes)),
         found.form,
         found.resamples,
         time.perf_counter() - start,
         found,
         rules,
-        over_table,
+        opened,
         lags_needed=0 if rules.lag_ranges is None else rules.lag_ranges.reach - preparation.horizon + 1,
         within=within,
         observation=observation,
         backgrounds=backgrounds,
-        any_size=None if first_look or within is not None else any_size.float(),
+        any_size=None if first_look or within is not None else any_size.float().numpy(),
     )
 
 
@@ -339,45 +343,37 @@ def all_pairs(split: Split) -> Pairs:
     return Pairs(inputs, targets, observed, series, times)
 
 
-def placed(
-    values: Shaped[Tensor, "target candidate"], candidates: Candidates, rules: EdgeRules, *, over_table: bool
-) -> Shaped[Tensor, "row slot"]:
-    """Return numbers of candidates in the shape of the graph, 0 elsewhere."""
+def places_of(candidates: Candidates, index: EdgeIndex) -> Int[np.ndarray, " edge"]:
+    """Return the places of candidates in an index, in the order of their table."""
     target = candidates.targets[:, None].expand_as(candidates.sources)[candidates.used]
-    source, numbers = candidates.sources[candidates.used], values[candidates.used]
-    if not over_table:
-        matrix = values.new_zeros(len(rules.nodes), len(rules.nodes))
-        matrix[target, source] = numbers
-        return matrix
-    table = values.new_zeros(rules.candidate_edges.sources.shape)
-    table.view(-1)[rules.candidate_edges.positions(source, target)] = numbers
-    return table
+    return index.find(candidates.sources[candidates.used].numpy(), target.numpy())
 
 
-def _with_rules(exists: Tensor, rules: EdgeRules, *, over_table: bool) -> Tensor:
+def placed(
+    values: Shaped[Tensor, "target candidate"], candidates: Candidates, index: EdgeIndex
+) -> Shaped[Tensor, " edge"]:
+    """Return numbers of candidates as a vector over an index, 0 elsewhere."""
+    vector = values.new_zeros(len(index))
+    vector[torch.from_numpy(places_of(candidates, index))] = values[candidates.used]
+    return vector
+
+
+def _with_rules(exists: Float[Tensor, " edge"], rules: EdgeRules, index: EdgeIndex) -> Float[Tensor, " edge"]:
     """Set required edges to 1 and learned self-loops to NaN, which regressions do not test."""
     source, target, _, required = rules.open_edges()
-    exists = _filled(exists, rules, required, 1.0, over_table=over_table)
-    return _filled(exists, rules, (source == target) & ~required, torch.nan, over_table=over_table)
+    places = torch.from_numpy(index.find(source.numpy(), target.numpy()))
+    exists[places[required]] = 1.0
+    exists[places[(source == target) & ~required]] = torch.nan
+    return exists
 
 
-def _filled(
-    values: Tensor, rules: EdgeRules, chosen: Bool[Tensor, " edge"], value: float, *, over_table: bool
-) -> Tensor:
-    """Set one number for some of the possible edges."""
-    source, target, _, _ = rules.open_edges()
-    if over_table:
-        values.view(-1)[rules.candidate_edges.positions(source[chosen], target[chosen])] = value
-    else:
-        values[target[chosen], source[chosen]] = value
-    return values
-
-
-def _both_ways(exists: Tensor, density: float, rules: EdgeRules) -> Tensor:
+def _both_ways(
+    exists: Float[Tensor, " edge"], density: float, rules: EdgeRules, index: EdgeIndex
+) -> Float[Tensor, " edge"]:
     """Return one probability for both directions: the log odds of both are added, with the prior counted once."""
-    prior = torch.full_like(exists, density)
+    prior, back = torch.full_like(exists, density), torch.from_numpy(index.reverse)
     source, target, given, _ = rules.open_edges()
     known = ~given.isnan()
-    prior[target[known], source[known]] = given[known].to(prior)
+    prior[torch.from_numpy(index.find(source[known].numpy(), target[known].numpy()))] = given[known].to(prior)
     odds, before = torch.logit(exists.clamp(1e-12, 1 - 1e-12)), torch.logit(prior)
-    return torch.where(exists > 0, torch.sigmoid(odds + odds.mT - before), 0.0)
+    return torch.where(exists > 0, torch.sigmoid(odds + odds[back] - before), 0.0)

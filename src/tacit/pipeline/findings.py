@@ -9,12 +9,12 @@ from tacit.assessment.evaluation import ForecastScores
 from tacit.assessment.uncertainty import Acting, Kept, has_direct_estimate
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
+from tacit.edges import EdgeTable
 from tacit.graph import ContextVariable
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.references import Reference
 from tacit.randomness import generator_for
-from tacit.records import EdgeFindings
 from tacit.shapes import EdgeMask
 from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
 
@@ -23,6 +23,7 @@ from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
 class Assessment:
     """The results of the assessment.
 
+    ``edges``       what is known of the edges of the graph
     ``evidence``    how edges were tested, as in ``record.json``; empty if they were not
     ``references``  scores of other forecasts, with the gain over them in scaled CRPS if it was computed
     ``simple``      forecasts without a model, if a stage needed them
@@ -31,7 +32,7 @@ class Assessment:
     ``situations``  the results on situations or regimes, as in ``record.json``
     """
 
-    edges: EdgeFindings = field(default_factory=EdgeFindings)
+    edges: EdgeTable
     evidence: dict[str, Any] = field(default_factory=dict)
     evidence_seconds: float = 0.0
     references: dict[str, dict[str, float]] = field(default_factory=dict)

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from pydantic import ValidationError
 from torch import Tensor
 
 from tacit.config import OWN, FitConfig
 from tacit.data import Pairs
+from tacit.edges import EdgeTable
 from tacit.errors import InputError, require
 from tacit.graph import (
     BernoulliGraph,
@@ -30,7 +32,6 @@ from tacit.records import (
     MODEL,
     RECORD,
     BackgroundTable,
-    EdgeFindings,
     ForecastTable,
     Record,
     Run,
@@ -41,7 +42,6 @@ from tacit.records import (
     read_record,
     read_run,
     run_of,
-    stored_findings,
     write_run,
 )
 from tacit.training import LatentGraphModel
@@ -66,7 +66,7 @@ class Fitted:
     """
 
     record: Record
-    edges: EdgeFindings
+    edges: EdgeTable
     history: list[dict[str, Any]]
     config: FitConfig
     preparation: Preparation
@@ -100,9 +100,15 @@ class Fitted:
         return self.preparation.nodes
 
     @property
+    def table(self) -> EdgeTable:
+        """The table of edges, with the probabilities of the graph and which edges are learned or required."""
+        fdr = float(self.record.evidence.get("fdr", self.config.assessment.fdr))
+        return replace(self.graph.described(self.edges), keep=self.record.keep, fdr=fdr)
+
+    @property
     def run(self) -> Run:
         """The run as read from a run directory; reports are drawn from it."""
-        return run_of(self.record, self.graph, self.history, self.edges, self.forecasts, self.background)
+        return run_of(self.record, self.table, self.history, self.forecasts, self.background)
 
     def write(self, directory: Path) -> None:
         """Write the files of a run directory."""
@@ -110,7 +116,7 @@ class Fitted:
             self.config.predictor.kind != OWN,
             "a run directory cannot store a custom predictor; use save, which stores its weights",
         )
-        write_run(directory, self.record, self.model, self.history, self.edges, self.forecasts, self.background)
+        write_run(directory, self.record, self.model, self.history, self.table, self.forecasts, self.background)
 
     @classmethod
     def read(cls, directory: Path, device: torch.device) -> "Fitted":
@@ -130,21 +136,22 @@ class Fitted:
             model = restored_model(*parts, tensors, OwnParts(), situations=situations).to(device).eval()
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise _damaged(directory, f"{MODEL}: {_line(error)}") from None
-        return cls(record, EdgeFindings(), [], *parts, model, restored=True)
+        return cls(record, EdgeTable(model.graph.index(record.node_names)), [], *parts, model, restored=True)
 
     @classmethod
     def read_all(cls, directory: Path, device: torch.device) -> "Fitted":
         """Read a run directory with what it knows of its edges and of its training."""
         fitted, run = cls.read(directory, device), read_run(directory)
-        candidates = fitted.graph.candidates
-        findings = stored_findings(run, candidates)
-        return replace(fitted, edges=findings, history=run.history, forecasts=run.forecasts, background=run.background)
+        edges = replace(run.edges.updated(required=None), listed_from=None)
+        if not (np.isnan(edges["probability"]) & edges.kept).any():  # all are those of the model
+            edges = edges.updated(probability=None)
+        return replace(fitted, edges=edges, history=run.history, forecasts=run.forecasts, background=run.background)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Return the values for JSON, and the tensors."""
         text = {
             "record": self.record.model_dump(mode="json"),
-            "edges": self.edges.model_dump(mode="json"),
+            "edges": self.edges.to_dict(),
             "history": self.history,
             "forecasts": None if self.forecasts is None else self.forecasts.text(self.record.node_names),
             "background": None if self.background is None else self.background.text(self.record.node_names),
@@ -156,13 +163,23 @@ class Fitted:
         """Return the fit from :meth:`to_parts`; pass a custom predictor to :meth:`take_predictor` afterwards."""
         record = Record.model_validate(text["record"])
         config, preparation = _stored_choices(record)
-        stored = EdgeFindings.model_validate(text["edges"]), list(text["history"]), config, preparation
+        start = empty_graph(config, preparation, _restored_candidates(preparation, tensors))
+        edges = EdgeTable.from_dict(text["edges"], start.index(preparation.nodes))
         shown = text.get("forecasts")
         forecasts = None if shown is None else read_forecasts(shown, record.node_names)
         curves = text.get("background")
         background = None if curves is None else read_background(curves, record.node_names)
         fitted = cls(
-            record, *stored, None, weights=dict(tensors), restored=True, forecasts=forecasts, background=background
+            record,
+            edges,
+            list(text["history"]),
+            config,
+            preparation,
+            None,
+            weights=dict(tensors),
+            restored=True,
+            forecasts=forecasts,
+            background=background,
         )
         if config.predictor.kind != OWN:
             fitted._build(OwnParts(), device)

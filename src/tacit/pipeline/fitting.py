@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,9 +13,11 @@ from tacit.assessment.evaluation import PAIRWISE_GRAPHS, forecast_scores, predic
 from tacit.assessment.uncertainty import Acting, Kept
 from tacit.config import FitConfig
 from tacit.data import Split
+from tacit.edges import EdgeIndex
+from tacit.graph import GraphDistribution
 from tacit.interrupts import deferred_interrupts
 from tacit.local import start_at_regression
-from tacit.pipeline.answer import ListedGraph, answer_sentences, caveats
+from tacit.pipeline.answer import answer_sentences, caveats, required_edges
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
 from tacit.pipeline.before_fit import from_evidence, known_before_fit
@@ -32,6 +35,7 @@ from tacit.pipeline.shown_forecasts import shown_forecasts
 from tacit.pipeline.simultaneous import held_sentences, without_held
 from tacit.pipeline.situation_answer import asks_situations
 from tacit.pipeline.situations import context_variables
+from tacit.pipeline.within_step import GAUSSIAN_P
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, ForecastTable, Record, describe_device, history_line, versions
 from tacit.threads import threads_for
@@ -133,15 +137,16 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     plan, result, untrained, acting, stopped = _with_needed_edges(plan, split, settings, result, untrained, acting)
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
         result, untrained = densify_result(result), densify(untrained)
-    over_table = result.model.graph.candidates is not None
-    assessment, complete = known_before_fit(plan.evidence, config, over_table=over_table), not stopped
+    index = result.model.graph.index(plan.dataset.nodes)
+    assessment, complete = known_before_fit(plan.evidence, config, index), not stopped
     try:
         if complete and (config.assessment.enabled or asks_situations(config)):
-            dropped = None if plan.evidence is None or over_table else plan.evidence.dropped
+            dropped = None if plan.evidence is None or not index.has_all_pairs else plan.evidence.dropped
             if config.assessment.enabled and judges_edges(plan, result) and not result.late_fall:
                 judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
                 result, untrained, dropped, acting = judged.result, judged.untrained, judged.dropped, None
-                assessment = from_evidence(judged.evidence, config, seconds=judged.seconds)
+                assessment = from_evidence(judged.evidence, config, result.model.graph, index)
+                assessment.evidence_seconds = judged.seconds
             inputs = AssessmentInputs(
                 result,
                 untrained,
@@ -151,7 +156,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
                 plan.dataset.preparation,
                 plan.seed,
                 listener,
-                kept=_kept(plan, over_table=over_table),
+                kept=_kept(plan, result.model.graph, index),
                 dropped=dropped,
                 closed_form=not result.history,
                 levelled=plan.dataset.levelled,
@@ -244,7 +249,7 @@ def _train(
     return result, untrained, None
 
 
-def _kept(plan: Plan, *, over_table: bool) -> Kept | None:
+def _kept(plan: Plan, graph: GraphDistribution, index: EdgeIndex) -> Kept | None:
     """Return a function that selects edges on resamples of the training pairs, as in the evidence stage."""
     evidence = plan.evidence
     if evidence is None:
@@ -253,7 +258,7 @@ def _kept(plan: Plan, *, over_table: bool) -> Kept | None:
 
     def kept(rows: Tensor) -> Tensor:
         masks = evidence.kept_on(train, preparation, rows, plan.seed)
-        return torch.stack([evidence.shaped(mask, over_table) for mask in masks])
+        return torch.stack([graph.placed(evidence.table.index.moved(mask, index)) for mask in masks])
 
     return kept
 
@@ -294,8 +299,9 @@ def _record(learned: Learned) -> Record:
     simple = assessment.simple or references(preparation, split, ridge=candidates is None and learned.complete)
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
     compared = {name: _finite(numbers) for name, numbers in compared.items()}
-    evidence = {**assessment.evidence, "fdr": plan.config.assessment.fdr}
-    listed = ListedGraph.of(plan.dataset.nodes, model.graph, assessment.edges, evidence)
+    edges = model.graph.described(assessment.edges)
+    listed, required = edges.listed(), edges.index.at(required_edges(edges))
+    least = np.nan_to_num(edges.values.astype(np.float32)[listed]).min(initial=1.0)
     return Record(
         title=f"{plan.name}, {_ahead(plan)}",
         command=plan.command,
@@ -316,7 +322,7 @@ def _record(learned: Learned) -> Record:
         best_replica=result.best,
         node_names=list(plan.dataset.nodes),
         converged=not learned.too_early,
-        warnings=[*few, *plan.notes, *result.warnings, *caveats(listed)],
+        warnings=[*few, *plan.notes, *result.warnings, *caveats(edges)],
         choices=plan.choices if result.history else in_closed_form(plan.choices, result.model),
         references=compared,
         preparation=preparation.to_dict(),
@@ -325,15 +331,20 @@ def _record(learned: Learned) -> Record:
         goodness=assessment.goodness,
         uncertainty=assessment.uncertainty,
         answer=answer_sentences(
-            listed,
+            edges,
             compared,
             assessment.evidence.get("notes", ()),
             EARLY if learned.too_early else why_unknown(plan.config, result.model.graph),
             learned.too_early,
             assessment.situation_sentences,
+            assessment.evidence.get(GAUSSIAN_P),
         ),
         evidence=assessment.evidence
-        and {**assessment.evidence, "listed_from": listed.listed_from, "required": listed.required_ends()},
+        and {
+            **assessment.evidence,
+            "listed_from": float(f"{least:.6g}") if listed.any() else None,  # as in edges.csv
+            "required": np.stack([required.source, required.target], 1).tolist(),
+        },
         node_gains=assessment.node_gains,
         situations=assessment.situations,
         candidates=None if candidates is None else CandidateCount(count=candidates.num_edges),

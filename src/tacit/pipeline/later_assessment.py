@@ -3,13 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from tacit.assessment.fit_tests import Goodness, goodness_of_fit
 from tacit.assessment.identification import Identifiability
 from tacit.assessment.uncertainty import Kept, has_direct_estimate
 from tacit.config import AssessmentOptions
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.pipeline.answer import ListedGraph, answer_sentences
+from tacit.pipeline.answer import answer_sentences
 from tacit.pipeline.assessment import WIDENED, identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
@@ -25,6 +27,7 @@ from tacit.pipeline.simultaneous import without_held
 from tacit.pipeline.situation_stage import CONSTANT, MIXTURE
 from tacit.pipeline.sources import Source
 from tacit.pipeline.std_errors import NOT_ADOPTED, STANDARD_ERRORS, estimate_std_errors
+from tacit.pipeline.within_step import GAUSSIAN_P
 from tacit.randomness import generator_for
 from tacit.training import Listener
 
@@ -97,18 +100,19 @@ def add_std_errors(
         trained=not fitted.model.observation.joint,
         switching=bool(config.graph.regimes),
     )
-    fitted.edges = without_held(fitted.edges.updated(**found.columns), fitted.model)
+    columns = {name: fitted.graph.vector(values) for name, values in found.columns.items()}
+    fitted.edges = without_held(fitted.edges.updated(**columns), fitted.model)
     repeated, replaced = {*found.findings, WIDENED}, (STANDARD_ERRORS, NOT_ADOPTED)
     earlier = [line for line in fitted.record.findings if line not in repeated and not line.startswith(replaced)]
-    listed = ListedGraph.of(fitted.nodes, fitted.graph, fitted.edges, fitted.record.evidence)
     changes = {
         "uncertainty": found.uncertainty,
         "findings": [*earlier, *found.findings],
         "answer": answer_sentences(
-            listed,
+            fitted.table,
             fitted.record.references,
             fitted.record.evidence.get("notes", ()),
             why_unknown(config, fitted.graph),
+            gaussian=fitted.record.evidence.get(GAUSSIAN_P),
         ),
     }
     fitted.record = fitted.record.model_copy(update=changes)
@@ -119,10 +123,11 @@ def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | Non
     if fitted.config.graph.evidence != REGRESSION:
         return None
     rules, seed = read_rules(dataset, fitted.config.graph, own.candidates), fitted.record.seed
-    evidence = find_evidence(dataset, rules, fitted.config, seed, over_table=False)
-    evidence = evidence.with_needed(fitted.graph.learned.cpu() & ~evidence.kept)
+    graph, index = fitted.graph, rules.index(as_table=False)
+    evidence = find_evidence(dataset, rules, fitted.config, seed, index=index)
+    evidence = evidence.with_needed(graph.vector(graph.learned) & ~evidence.kept)
     train, preparation = dataset.split.train, dataset.preparation
-    return lambda rows: evidence.kept_on(train, preparation, rows, seed)
+    return lambda rows: torch.stack([graph.placed(one) for one in evidence.kept_on(train, preparation, rows, seed)])
 
 
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
@@ -131,7 +136,7 @@ def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
     layout = "matrix" if fitted.graph.candidates is None else "table"
     config = fitted.config.model_copy(update={"graph": fitted.config.graph.model_copy(update={"layout": layout})})
     rules = read_rules(dataset, config.graph, own.candidates)
-    evident = fitted.edges.exists is not None  # then priors were used in the evidence, not in the training
+    evident = "exists" in fitted.edges  # then priors were used in the evidence, not in the training
     prior = None if evident else build_prior(config, dataset, rules, own)
     fitted.make_trainable(dataset.split.train, prior, own)
 
@@ -146,7 +151,8 @@ def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) 
         generator_for(fitted.record.seed, "identify", device),
         injectivity=injectivity,
     )
-    fitted.edges = without_held(fitted.edges.updated(identifiable=found.flags()), fitted.model)
+    flags = fitted.graph.vector(found.flags())
+    fitted.edges = without_held(fitted.edges.updated(identifiable=flags), fitted.model)
     return found
 
 

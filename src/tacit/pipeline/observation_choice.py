@@ -335,8 +335,12 @@ def _regression(
     dataset: Dataset, train: Pairs, evidence: RegressionEvidence, model: ObservationModel, node: int
 ) -> GatedRegression:
     """Return the regression of a node on its own past and on its most likely parents."""
-    exists = evidence.shaped(evidence.evidence.units.values, over_table=False)[node].nan_to_num(0.0)
-    kept = evidence.shaped(evidence.kept, over_table=False)[node] & (exists >= LIKELY)
+    index = evidence.table.index
+    places = index.into(node)
+    exists, kept = torch.zeros(len(dataset.nodes)), torch.zeros(len(dataset.nodes), dtype=torch.bool)
+    exists[index.source[places]] = torch.from_numpy(evidence.exists[places]).nan_to_num(0.0)
+    kept[index.source[places]] = torch.from_numpy(evidence.kept[places])
+    kept &= exists >= LIKELY
     kept[node] = False
     parents = exists.masked_fill(~kept, -1.0).argsort(descending=True)[: min(MOST_PARENTS, int(kept.sum()))]
     layout = layout_of(dataset.preparation)

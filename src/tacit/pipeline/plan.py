@@ -253,20 +253,19 @@ def _with_evidence(
         return dataset, rules, None, config, []
     listener.stage("evidence: first look")
     usual, _ = usual_layout(config.graph.layout, rules)
-    over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
-    require_memory_for_evidence(rules, torch.device("cpu"), table=over_table)
+    as_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
+    require_memory_for_evidence(rules, torch.device("cpu"), table=as_table)
+    index = rules.index(as_table=as_table)
     with threads_for(len(dataset.nodes) ** 2):
         listener.stage("evidence: background")
         backgrounds = choose_backgrounds(dataset, rules, config)
         if said := background_words(backgrounds, dataset.nodes):
             listener.say(f"background: {', '.join(said)}")
         if listener.shows_lines:
-            look = find_evidence(
-                dataset, rules, config, seed, over_table=over_table, first_look=True, backgrounds=backgrounds
-            )
+            look = find_evidence(dataset, rules, config, seed, index=index, first_look=True, backgrounds=backgrounds)
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
-        evidence = find_evidence(dataset, rules, config, seed, over_table=over_table, backgrounds=backgrounds)
+        evidence = find_evidence(dataset, rules, config, seed, index=index, backgrounds=backgrounds)
         background, searched = NO_BACKGROUND, dataset.split
         if config.predictor.kind == AUTO or own.kind(config.predictor).background:
             background = fit_background(evidence, source, config.data.model_copy(update={"window": data.window}), seed)
@@ -292,7 +291,7 @@ def _with_evidence(
                 rules,
                 config,
                 seed,
-                over_table=over_table,
+                index=index,
                 backgrounds=backgrounds,
                 earlier=evidence if same else None,
             )
@@ -302,8 +301,8 @@ def _with_evidence(
         evidence = with_small_effects(evidence, config.assessment.fdr)
         evidence = with_changes(evidence, dataset, config.assessment.fdr, config.graph.depends_on)
         if said:
-            notes = (TAKEN_OUT.format(words=", ".join(said)), *evidence.evidence.notes)
-            evidence = replace(evidence, evidence=replace(evidence.evidence, notes=notes))
+            notes = (TAKEN_OUT.format(words=", ".join(said)), *evidence.notes)
+            evidence = replace(evidence, notes=notes)
     listener.say(first_edges(evidence, config.assessment.fdr))
     level = config.data.scale_by == "auto" and evidence.form.offsets and _has_one_scale(dataset)
     if window is not None or level:  # other kinds than the filter may use a longer window

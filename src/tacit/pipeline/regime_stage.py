@@ -18,10 +18,10 @@ from tacit.assessment.regimes import (
     regimes_by_training,
 )
 from tacit.data import Pairs, Split
+from tacit.edges import REGIME, EdgesBy
 from tacit.graph import Blocks
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.listing import Listing
-from tacit.pipeline.situation_stage import CONSTANT, MIXTURE, SituationFit, StageInputs, edge_ends, once
+from tacit.pipeline.situation_stage import CONSTANT, MIXTURE, SituationFit, StageInputs, edge_ends, listed_in, once
 from tacit.pipeline.situation_words import (
     NO_BLOCK,
     NO_GATES,
@@ -31,7 +31,6 @@ from tacit.pipeline.situation_words import (
     undetermined_regimes,
 )
 from tacit.randomness import generator_for
-from tacit.records import REGIME, EdgesBy
 from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel
 
@@ -45,17 +44,16 @@ def find_regimes(
 ) -> SituationFit:
     """Fit regimes, and return the fit with them; if one regime is enough, the constant graph is kept."""
     names = [WHOLE] if blocks == WHOLE else list(fit.nodes)
-    listed = Listing.of(fit.model.graph, fit.edges, fit.fdr).listed
-    shown = _in_blocks_of_two(fit.model, listed, blocks)
+    shown = _in_blocks_of_two(fit.model, listed_in(fit.model.graph, fit.edges), blocks)
     record: dict[str, Any] = {"kind": CONSTANT, "blocks": names}
     if not shown.any():
-        return SituationFit(None, {}, record, (NO_BLOCK[blocks],))
+        return SituationFit(None, {}, record, sentences=(NO_BLOCK[blocks],))
     found = _fitted(fit, num_regimes, blocks)
     if found.model is None:
-        return SituationFit(None, {}, record, (one_regime(found) if found.steps else NO_GATES[blocks],))
+        return SituationFit(None, {}, record, sentences=(one_regime(found) if found.steps else NO_GATES[blocks],))
     shown &= found.in_regimes
     if not shown.any():  # the regimes are those of edges that are not listed
-        return SituationFit(None, {}, record, (NO_GATES[blocks],))
+        return SituationFit(None, {}, record, sentences=(NO_GATES[blocks],))
     rows = regime_rows(found, shown)
     record |= {
         "kind": MIXTURE,
@@ -63,14 +61,13 @@ def find_regimes(
         "weights": [[round(value, 6) for value in block] for block in found.weights.value.tolist()],
         "posterior": posterior_over_time(found.model, fit.split, dataset, fit.seed),
     }
-    columns = {"by": rows, **_marginals(found, fit)}
     arrow = "-" if fit.model.graph.symmetric else "->"
     said = regime_sentence(rows, record["weights"], names, fit.nodes, arrow)
     unknown = int((shown & found.regime_probs.unknown.any(0).cpu()).sum())
     notes = [undetermined_regimes(unknown, int(shown.sum()))] if unknown else []
     if not has_regime_likelihood(fit.model, fit.split.train, blocks):
         notes.append(TRAINED_REGIMES)
-    return SituationFit(found.model, columns, record, (said,), tuple(notes))
+    return SituationFit(found.model, _marginals(found, fit), record, rows, (said,), tuple(notes))
 
 
 def _fitted(fit: StageInputs, num_regimes: int | Literal["auto"], blocks: Blocks) -> RegimeFit:
@@ -128,16 +125,17 @@ def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor | None]:
     After training they are not known: those of the constant graph belong to other probabilities. Edges that are not in
     a regime keep theirs, and so do edges that act together: their states are those of one gate.
     """
-    if fit.edges.std_error is None:
+    if "std_error" not in fit.edges:
         return {}
+    graph = fit.model.graph
     names = ("std_error", "low", "high")
-    known = fit.model.graph.learned.cpu() & ~found.marginals.std_error.isnan().cpu()
+    known = graph.learned.cpu() & ~found.marginals.std_error.isnan().cpu()
     if not known.any():
         return dict.fromkeys(names)
-    if fit.edges.together is not None:
-        known &= fit.edges.together.isnan()
+    if "together" in fit.edges:
+        known &= graph.placed(fit.edges["together"], math.nan).isnan()
     new = {name: values.cpu().double() for name, values in zip(names, found.marginals[1:], strict=True)}
-    old = {name: getattr(fit.edges, name) for name in names}
+    old = {name: graph.placed(fit.edges[name]) for name in names}
     return {name: torch.where(known, values, old[name].double()) for name, values in new.items()}
 
 

@@ -15,11 +15,11 @@ from torch import Tensor
 from tacit.assessment.evaluation import SharedDraws, discrete_nodes, point_prediction
 from tacit.config import FitConfig
 from tacit.data import Pairs
-from tacit.graph import GraphDistribution
+from tacit.edges import EdgeTable
 from tacit.pipeline.class_forecasts import as_values
 from tacit.pipeline.dataset import Dataset
 from tacit.randomness import generator_for
-from tacit.records import FORECAST_NUMBERS, QUANTILES, EdgeFindings, ForecastTable
+from tacit.records import FORECAST_NUMBERS, QUANTILES, ForecastTable
 from tacit.training import LatentGraphModel
 
 MOST_ROWS, FEWEST_ROWS = 200, 20  # of all series, and of each of several
@@ -31,7 +31,7 @@ Restore = Callable[[Tensor, Pairs], Tensor]
 
 
 def shown_forecasts(
-    model: LatentGraphModel, test: Pairs, dataset: Dataset, config: FitConfig, edges: EdgeFindings, seed: int
+    model: LatentGraphModel, test: Pairs, dataset: Dataset, config: FitConfig, edges: EdgeTable, seed: int
 ) -> ForecastTable:
     """Return the forecasts of the test part of a fit that are kept, in the units of the data."""
     preparation = dataset.preparation
@@ -40,7 +40,7 @@ def shown_forecasts(
     def restore(values: Tensor, some: Pairs) -> Tensor:
         return as_values(preparation.to_units(values.double().cpu(), some), config, dataset.nodes)
 
-    nodes = shown_nodes(model.graph, edges, MOST_SHOWN // len(preparation.target_names))
+    nodes = shown_nodes(model.graph.described(edges), MOST_SHOWN // len(preparation.target_names))
     series = [] if pairs.series is None else [dataset.series_names[number] for number in pairs.series.tolist()]
     numbers = quantiles_and_targets(model, pairs, nodes, restore, seed)
     several = series if len(dataset.series_names) > 1 else []
@@ -57,7 +57,8 @@ def shown_forecasts(
 def pair_forecasts(model: LatentGraphModel, test: Pairs, seed: int) -> ForecastTable:
     """Return the forecasts of pairs that are in the units of the data, for a run that was not made by a fit."""
     pairs = test[last_rows(test)]
-    nodes = shown_nodes(model.graph, EdgeFindings(), MOST_SHOWN // pairs.targets.shape[2])
+    edges = model.graph.described(EdgeTable(model.graph.index([str(node) for node in range(pairs.num_nodes)])))
+    nodes = shown_nodes(edges, MOST_SHOWN // pairs.targets.shape[2])
     variables = [f"y{channel}" for channel in range(pairs.targets.shape[2])] if pairs.targets.shape[2] > 1 else ["y"]
     numbers = quantiles_and_targets(model, pairs, nodes, lambda values, _: values.double().cpu(), seed)
     return ForecastTable("pair", row_labels(pairs, dated=False), [], nodes, variables, numbers)
@@ -100,17 +101,12 @@ def last_rows(pairs: Pairs) -> Int[Tensor, " row"]:
     return torch.cat(found).cpu()
 
 
-def shown_nodes(graph: GraphDistribution, edges: EdgeFindings, most: int) -> list[int]:
+def shown_nodes(edges: EdgeTable, most: int) -> list[int]:
     """Return all nodes, or of many those into which the most edges are expected, in their order."""
-    count = graph.num_nodes
+    count = len(edges.index.target_names)
     if count <= max(1, most):
         return list(range(count))
-    expected = torch.zeros(count)
-    if edges.exists is not None or graph.has_edge_probs:
-        probs = graph.edge_probs if edges.exists is None else edges.exists
-        into = probs.detach().cpu().nan_to_num().float().sum(1)
-        rows = torch.arange(count) if graph.candidates is None else graph.candidates.row_node.cpu()
-        expected.index_add_(0, rows, into)
+    expected = torch.from_numpy(np.bincount(edges.index.target, edges.decides, count)).float()
     return sorted(expected.argsort(descending=True, stable=True)[: max(1, most)].tolist())
 
 

@@ -2,16 +2,15 @@
 
 import copy
 
+import numpy as np
 import torch
 
-from tacit.assessment.evidence import OPEN
-from tacit.assessment.identification import FLAGS
 from tacit.config import FitConfig
+from tacit.edges import FLAGS, OPEN, EdgeTable, schema
 from tacit.errors import InputError, require
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.preparation import Preparation
 from tacit.predictors import GraphFilter
-from tacit.records import EdgeFindings
 from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel
 
@@ -19,7 +18,6 @@ KIND, NOISE = "filter", "gaussian"
 CHOICE = "predictor = filter: effects within a step are those of a linear filter, fitted by regressions"
 NOT_ESTIMATED = "How often {edges} not estimated: {their} direction within the step is open ({names})."
 NAMED = 3
-ACTING = ("std_error", "low", "high", "bagged", "gate_nats", "together")
 
 
 def settle_simultaneous(config: FitConfig) -> tuple[FitConfig, list[str]]:
@@ -98,28 +96,31 @@ def with_held(model: LatentGraphModel) -> LatentGraphModel:
     return fixed
 
 
-def without_held(edges: EdgeFindings, model: LatentGraphModel) -> EdgeFindings:
+def without_held(edges: EdgeTable, model: LatentGraphModel) -> EdgeTable:
     """Return the results without probabilities of edges whose direction within the step is open.
 
     The effect and the lag of such a pair are those of the direction in the model. No edge of a group of copies is
     identifiable.
     """
-    if edges.identifiable is not None and edges.group is not None:
-        edges = edges.updated(identifiable=edges.identifiable.masked_fill(edges.group > 0, FLAGS.index("no")))
-    held, probs = always_acting(model), model.graph.edge_probs.detach().cpu().double()
-    opened = torch.zeros_like(held) if edges.direction is None else edges.direction == OPEN
+    flags, no = edges["identifiable"], FLAGS.index("no")
+    if flags is not None and "group" in edges:
+        edges = edges.updated(identifiable=np.where(edges["group"] == "", flags, no).astype(flags.dtype))
+    held = model.graph.vector(always_acting(model))
+    opened = np.zeros_like(held) if "direction" not in edges else edges["direction"] == OPEN
     both = held | opened
     if not both.any():
         return edges
-    found = {name: values.masked_fill(both, torch.nan) for name, values in edges.known.items() if name in ACTING}
-    if edges.acting is not None:
-        found["acting"] = edges.acting.masked_fill(both, 0)
-    for name in ("effect", "lag"):
-        if name in edges.known:
-            found[name] = edges.known[name].masked_fill(opened & held.mT, torch.nan)
-    if edges.identifiable is not None:
-        found["identifiable"] = edges.identifiable.masked_fill(both, FLAGS.index("no"))
-    return edges.updated(**found, probability=probs.masked_fill(both, torch.nan))
+    probs = model.graph.vector(model.graph.edge_probs.detach().cpu().double())
+    found = {"probability": np.where(both, np.nan, probs)}
+    for one in schema.file_columns():
+        if one.acting and one.name != "probability" and one.name in edges:
+            values = edges[one.name]
+            found[one.name] = np.where(both, one.empty, values).astype(values.dtype)
+    for name in {"effect", "lag"} & edges.columns.keys():
+        found[name] = np.where(opened & edges.index.mirrored(held), np.nan, edges[name]).astype(edges[name].dtype)
+    if flags is not None:
+        found["identifiable"] = np.where(both, no, edges["identifiable"]).astype(flags.dtype)
+    return edges.updated(**found)
 
 
 def held_sentences(model: LatentGraphModel, nodes: tuple[str, ...]) -> list[str]:

@@ -1,5 +1,7 @@
 """The stage of the assessment for situations or regimes: its name, its inputs and its results."""
 
+from dataclasses import replace
+
 from tacit.config import FitConfig
 from tacit.pipeline.answer import CONSTANT_GRAPH
 from tacit.pipeline.comparisons import compare_to
@@ -41,7 +43,9 @@ def ask_situations(answer: Assessment, fit: AssessmentInputs) -> None:
         listener=fit.listener,
     )
     found = _found_regimes(inputs, fit) if fit.config.graph.regimes is not None else find_varying(inputs, fit.variables)
-    answer.edges = answer.edges.updated(**found.columns)
+    graph = fit.result.model.graph
+    columns = {name: None if values is None else graph.vector(values) for name, values in found.columns.items()}
+    answer.edges = replace(answer.edges.updated(**columns), by=found.by)
     answer.model, answer.situations, answer.situation_sentences = found.model, found.record, found.sentences
     answer.findings += found.findings
     if found.model is not None:

@@ -20,13 +20,12 @@ from torch import Tensor
 from tacit.assessment.situations import VaryingEdges
 from tacit.assessment.uncertainty import ALWAYS_ABOVE
 from tacit.data import Split
+from tacit.edges import VARIES, EdgesBy, EdgeTable
 from tacit.graph import ContextVariable, GraphDistribution
 from tacit.local import has_likelihood
-from tacit.pipeline.listing import Listing
 from tacit.pipeline.situation_options import TIME
 from tacit.pipeline.situation_words import TRAINED_SITUATIONS, none_tested, varying_sentence
 from tacit.pipeline.situations import described
-from tacit.records import VARIES, EdgeFindings, EdgesBy
 from tacit.shapes import EdgeMask
 from tacit.training import FitSettings, LatentGraphModel, Listener
 
@@ -40,15 +39,17 @@ class SituationFit:
     """The result of the stage.
 
     ``model``      the model for forecasts; None if the constant graph is kept
-    ``columns``    new columns of the edges
+    ``columns``    new columns of the edges, in the layout of the graph; None for one that is no longer known
+    ``by``         how often edges act in each situation or regime
     ``record``     the field ``situations`` of the record
     ``sentences``  sentences for the answer
     ``findings``   limitations
     """
 
     model: LatentGraphModel | None
-    columns: dict[str, Any] = field(default_factory=dict)
+    columns: dict[str, Tensor | None] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)
+    by: EdgesBy | None = None
     sentences: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
@@ -64,7 +65,7 @@ class StageInputs:
 
     model: LatentGraphModel
     split: Split
-    edges: EdgeFindings
+    edges: EdgeTable
     nodes: Sequence[str]
     settings: FitSettings
     fdr: float
@@ -76,7 +77,7 @@ class StageInputs:
 
 def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> SituationFit:
     """Test which edges depend on the variables, and return the fit in which those do."""
-    tested = edges_to_test(fit.model, fit.edges, fit.fdr, by_time=any(one.name == TIME for one in variables))
+    tested = edges_to_test(fit.model, fit.edges, by_time=any(one.name == TIME for one in variables))
     names = [one.name for one in variables]
     record: dict[str, Any] = {
         "kind": CONSTANT,
@@ -86,13 +87,13 @@ def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> Situ
         "fdr": fit.fdr,
     }
     if not tested.any():
-        listed = int(Listing.of(fit.model.graph, fit.edges, fit.fdr).listed.sum())
-        return SituationFit(None, {}, record, (none_tested(names, listed, intervals=fit.edges.low is not None),))
+        said = none_tested(names, int(listed_in(fit.model.graph, fit.edges).sum()), intervals="low" in fit.edges)
+        return SituationFit(None, {}, record, sentences=(said,))
     found = _tested(fit, variables, tested)
     codes = torch.zeros(tested.shape, dtype=torch.uint8)
     codes[found.tested.cpu()] = VARIES.index("no")
     codes[(found.varies & found.tested).cpu()] = VARIES.index("yes")
-    columns: dict[str, Any] = {"varies": codes}
+    columns: dict[str, Tensor | None] = {"varies": codes}
     record |= {
         name: _count(fit.model.graph, mask) for name, mask in (("tested", found.tested), ("varying", found.varies))
     }
@@ -101,28 +102,33 @@ def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> Situ
     rows = None
     if found.model is not None:
         rows = varying_rows(found)
-        columns |= {"by": rows, **_averages(found, fit.edges)}
+        columns |= _averages(found, fit.edges)
         record |= {"kind": CONDITIONAL, "graph": found.graph.to_dict()}
     said = varying_sentence(
         names, record["tested"], record["varying"], fit.fdr, rows, fit.nodes, "-" if fit.model.graph.symmetric else "->"
     )
-    return SituationFit(found.model, columns, record, (said,), notes)
+    return SituationFit(found.model, columns, record, rows, (said,), notes)
 
 
-def edges_to_test(model: LatentGraphModel, edges: EdgeFindings, fdr: float, *, by_time: bool = False) -> EdgeMask:
+def listed_in(graph: GraphDistribution, edges: EdgeTable) -> EdgeMask:
+    """Return the listed edges in the layout of a graph; of a symmetric one both entries of a pair."""
+    return graph.symmetrize(graph.placed(graph.described(edges).listed()).float()) > 0
+
+
+def edges_to_test(model: LatentGraphModel, edges: EdgeTable, *, by_time: bool = False) -> EdgeMask:
     """Return the listed edges that may act at times: their interval lies neither at 0 nor above ``ALWAYS_ABOVE``.
 
     Where an edge is undecided, a situation may decide. ``by_time`` adds those that change at some time.
     """
     graph = model.graph
-    listed, probs = Listing.of(graph, edges, fdr).listed, graph.edge_probs.detach().cpu()
-    if edges.low is None or edges.high is None:
-        at_times = (probs > RARELY) & (probs < MOSTLY)
+    if "low" in edges:
+        at_times = (edges["low"] > NEVER) & (edges["low"] <= ALWAYS_ABOVE)
     else:
-        at_times = (edges.low > NEVER) & (edges.low <= ALWAYS_ABOVE)
-    if by_time and edges.changed is not None:
-        at_times = at_times | (edges.changed > 0)
-    return listed & at_times
+        probs = graph.vector(graph.edge_probs)
+        at_times = (probs > RARELY) & (probs < MOSTLY)
+    if by_time and "changed" in edges:
+        at_times = at_times | (edges["changed"] != "")
+    return listed_in(graph, edges) & graph.placed(at_times)
 
 
 def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: EdgeMask) -> VaryingEdges:
@@ -199,12 +205,12 @@ def _known(values: Float[Tensor, " any"]) -> list[float | None]:
     return [None if value != value else value for value in values.tolist()]
 
 
-def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor | None]:
+def _averages(found: VaryingEdges, edges: EdgeTable) -> dict[str, Tensor | None]:
     """Return standard errors and intervals of the average of each edge that varies; other edges keep theirs.
 
     After training there are none: those of the constant graph belong to other numbers.
     """
-    if edges.std_error is None or edges.low is None or edges.high is None or found.graph.rank is not None:
+    if "std_error" not in edges or found.graph.rank is not None:
         return {}
     if not found.tested.any():
         return dict.fromkeys(("std_error", "low", "high"))
@@ -220,11 +226,8 @@ def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor | No
     away = found.quantile * error / (mean * (1 - mean)).clamp_min(1e-12)
     ends = {name: torch.sigmoid(torch.logit(mean) + side * away) for name, side in (("low", -1), ("high", 1))}
     columns: dict[str, Tensor | None] = {}
-    for name, old, values in (
-        ("std_error", edges.std_error, error),
-        ("low", edges.low, ends["low"]),
-        ("high", edges.high, ends["high"]),
-    ):
+    for name, values in {"std_error": error, **ends}.items():
+        old = graph.placed(edges[name])
         placed = torch.zeros_like(old)
         placed[each.cpu()] = values.to(placed)
         columns[name] = torch.where(varies.cpu(), graph.symmetrize(placed), old)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tacit.records import EdgesBy
+from tacit.edges import EdgesBy
 
 if TYPE_CHECKING:
     from tacit.assessment.regimes import RegimeFit

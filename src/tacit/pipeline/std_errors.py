@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.uncertainty import (
-    ACTS,
     MOST_PARAMETERS,
     QUICK_SANDWICH,
     STARTS,
@@ -20,6 +19,7 @@ from tacit.assessment.uncertainty import (
     estimate_acting,
 )
 from tacit.data import Split, resampling_words
+from tacit.edges import ACTS
 from tacit.local import has_moment_estimate
 from tacit.training import FitSettings, LatentGraphModel, Listener
 

@@ -1,12 +1,14 @@
 """Sentences and columns on effects within a step: how many edges have them, and how their directions were found."""
 
-from collections.abc import Mapping
-from typing import Any
-
+import numpy as np
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
-from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, RULE, WithinStep
+from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, RULE, WithinStep
+from tacit.edges import OPEN, EdgeTable
+
+Mask = Bool[np.ndarray, " edge"]
 
 GAUSSIAN_P = "gaussian_noise_p"  # in the evidence of a record
 LIKELY = 0.5  # an edge acts within the step if that is more likely than not
@@ -35,24 +37,25 @@ def within_columns(within: WithinStep) -> dict[str, Tensor]:
     }
 
 
-def acting_within(listed: Tensor, undirected: Tensor, within_step: Tensor | None) -> Tensor:
+def acting_within(edges: EdgeTable, listed: Mask) -> Mask:
     """Return the listed edges that act within the step."""
-    return torch.zeros_like(listed) if within_step is None else listed & (undirected | (within_step >= LIKELY))
+    if "within_step" not in edges:
+        return np.zeros_like(listed)
+    return np.asarray(listed & (edges.undirected | (edges["within_step"] >= LIKELY)))
 
 
-def within_sentences(
-    listed: Tensor, undirected: Tensor, within_step: Tensor | None, direction: Tensor | None, gaussian: float | None
-) -> list[str]:
+def within_sentences(edges: EdgeTable, listed: Mask, gaussian: float | None) -> list[str]:
     """Return sentences on the listed edges that act within the step, their directions, and the noise."""
-    if within_step is None or direction is None:
+    if "within_step" not in edges or "direction" not in edges:
         return []
-    acts = acting_within(listed, undirected, within_step)
+    acts = acting_within(edges, listed)
     count = int(acts.sum())
     if not listed.any():
         return _noise(gaussian)
     if not count:
         return ["No listed edge acts within the step.", *_noise(gaussian)]
-    known = torch.where(undirected, OPEN, direction.masked_fill(direction == OPEN, 0).long())[acts].tolist()
+    direction = np.where(edges["direction"] == OPEN, 0, edges["direction"])
+    known = np.where(edges.undirected, OPEN, direction)[acts].tolist()
     parts = [(known.count(code), words) for code, words in FROM.items()]
     parts.insert(3, (sum(code not in FROM for code in known), FROM_TIME))
     if count == 1:
@@ -68,9 +71,3 @@ def _noise(gaussian: float | None) -> list[str]:
         return []
     p = "p < .001" if gaussian < 0.001 else f"p = {gaussian:.{2 if gaussian >= 0.01 else 3}f}".replace("0.", ".", 1)
     return [(NON_GAUSSIAN if gaussian < NOT_GAUSSIAN else GAUSSIAN).format(p=p)]
-
-
-def gaussian_of(evidence: Mapping[str, Any]) -> float | None:
-    """Return the p-value of the test of Gaussian noise in a record."""
-    found = evidence.get(GAUSSIAN_P)
-    return None if found is None else float(found)

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 
 from tacit.errors import InputError, require
 from tacit.plots.display import Estimator, RunDisplay, RunPath, estimator_run, evaluated, require_estimator, stored_run
-from tacit.records import Run
-from tacit.report import coverage_on, edge_columns, rank_shares, ranks_on, reliability_on, reliability_points
+from tacit.records import Run, listed_in
+from tacit.report import coverage_on, rank_shares, ranks_on, reliability_on, reliability_points
 
 Kind = Literal["edges", "intervals", "ranks"]
 C = TypeVar("C", bound="CalibrationDisplay")
@@ -52,7 +52,7 @@ class CalibrationDisplay(RunDisplay):
                 "pass a probability for each ordered pair",
             )
             record = run.record.model_copy(update={"true_edge_probs": probs.tolist()})
-            run = run.model_copy(update={"record": record})
+            run = run.model_copy(update={"record": record, "edges": listed_in(record, run.edges)})
         super().__init__(run)
         known = self.run.record.true_edge_probs is not None
         self.kind = kind or ("edges" if known and scores is None else "intervals")
@@ -101,11 +101,10 @@ class CalibrationDisplay(RunDisplay):
 
     def _draw(self, ax: Axes) -> None:
         if self.bins is not None:
-            edges = edge_columns(self.run)  # small and pale, with their intervals
-            assert edges.truth is not None
-            ax.scatter(edges.acts, edges.truth, s=5, color="0.6", linewidths=0, zorder=2)
-            if edges.low is not None and edges.high is not None:
-                ax.hlines(edges.truth, edges.low, edges.high, color="0.6", lw=0.8)
+            edges = self.run.edges.each_once()  # small and pale, with their intervals
+            ax.scatter(edges.acts, edges["truth"], s=5, color="0.6", linewidths=0, zorder=2)
+            if "low" in edges:
+                ax.hlines(edges["truth"], edges["low"], edges["high"], color="0.6", lw=0.8)
             reliability_on(ax, self.bins)
         elif self.coverage:
             coverage_on(ax, self.coverage)

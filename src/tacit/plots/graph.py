@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from tacit.errors import require, require_int
 from tacit.plots.display import RunDisplay
 from tacit.records import Run
-from tacit.report import draw_graph, edge_columns, figure_height, is_symmetric, run_places, shown_edges
+from tacit.report import draw_graph, figure_height, run_places, shown_edges
 
 ColourBy = Literal["acts", "effect"]
 MOST_EDGES = 150  # more cannot be distinguished
@@ -49,7 +49,7 @@ class GraphDisplay(RunDisplay):
             f"colour_by must be one of {', '.join(get_args(ColourBy))}, got {colour_by!r}; pass 'acts'",
         )
         self.threshold, self.max_edges, self.colour_by, self.numbers = threshold, max_edges, colour_by, numbers
-        self._columns = edge_columns(run)
+        self._columns = run.edges.each_once()
         self._places = run_places(run, self._columns)
 
     @property
@@ -66,7 +66,7 @@ class GraphDisplay(RunDisplay):
             edges,
             self.run.record.node_names,
             self._places,
-            directed=not is_symmetric(self.run),
+            directed=not self.run.record.is_symmetric,
             colour_by=self.colour_by,
             numbers=len(edges) <= NUMBERED if self.numbers is None else self.numbers,
         )
@@ -74,12 +74,12 @@ class GraphDisplay(RunDisplay):
 
     def _title(self, drawn: int) -> str:
         columns = self._columns
-        if self.threshold is None and columns.exists is not None:
-            among, what = columns.listed, "listed"
+        if self.threshold is None and "exists" in columns:
+            among, what = columns.shown, "listed"
         else:
             threshold = 0.1 if self.threshold is None else self.threshold
             among = columns.drawable & (columns.decides >= threshold)
-            what = f"with {'probability' if columns.exists is None else 'exists'} of at least {threshold:g}"
+            what = f"with {'exists' if 'exists' in columns else 'probability'} of at least {threshold:g}"
         total = int(among.sum())
         edges = f"{total:,} edge{'' if total == 1 else 's'} {what}"
         return edges if drawn == total else f"{edges}, the {drawn:,} most likely drawn"

@@ -1,7 +1,6 @@
 """A number of every edge as a matrix: targets down, sources across."""
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 
@@ -48,11 +47,10 @@ class EdgeMatrixDisplay(RunDisplay):
         count, edges = len(run.record.node_names), run.edges
         self.nodes: Int[np.ndarray, " shown"] = np.arange(count)
         if count > max_nodes:  # those of the most likely edges, in their order
-            decides = edges["exists" if "exists" in edges else "probability"].fillna(0.0)
-            first = edges[edges.source != edges.target].assign(decides=decides)
-            first = first.sort_values("decides", ascending=False, kind="stable")
-            ends = first[["source", "target"]].to_numpy().ravel()
-            self.nodes = np.sort(pd.unique(ends)[:max_nodes])
+            first = edges.strongest(len(edges), edges.index.between)
+            ends = np.stack([edges.index.source[first], edges.index.target[first]], 1).ravel()
+            _, place = np.unique(ends, return_index=True)
+            self.nodes = np.sort(ends[np.sort(place)][:max_nodes])
         self.matrix = self._matrix()
 
     @property
@@ -86,8 +84,8 @@ class EdgeMatrixDisplay(RunDisplay):
         row = np.full(len(self.run.record.node_names), -1)
         row[self.nodes] = np.arange(len(self.nodes))
         edges = self.run.edges
-        target, source = row[edges.target], row[edges.source]
+        target, source = row[edges.index.target], row[edges.index.source]
         shown = (target >= 0) & (source >= 0)
         matrix = np.full((len(self.nodes), len(self.nodes)), np.nan)
-        matrix[target[shown], source[shown]] = edges[self.values].to_numpy(dtype=float)[shown]
+        matrix[target[shown], source[shown]] = edges[self.values][shown]
         return matrix

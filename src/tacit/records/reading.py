@@ -13,14 +13,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from tacit.atomic_files import read_file
+from tacit.edges import EDGES, EDGES_BY, LAGS
 from tacit.errors import InputError
 from tacit.records.background_csv import BACKGROUND
 from tacit.records.checksums import ChangedError, checksum, read_object, read_sealed
 from tacit.records.directories import CALL, resuming
-from tacit.records.edges_by_csv import EDGES_BY
-from tacit.records.edges_csv import EDGES
 from tacit.records.forecasts_csv import FORECASTS
-from tacit.records.lags_csv import LAGS
 from tacit.records.record import FORMAT, RECORD, Record
 from tacit.records.run import HISTORY, Run
 
@@ -41,11 +39,8 @@ def read_run(directory: Path) -> Run:
     record = read_record(directory)
     with _said_in_one_line(directory):
         history = [json.loads(line) for line in _belonging(directory, HISTORY, record).splitlines()]
-        further = (
-            _belonging(directory, name, record) if name in record.files else None
-            for name in (LAGS, EDGES_BY, FORECASTS, BACKGROUND)
-        )
-        return Run.of(record, _belonging(directory, EDGES, record), history, *further)
+        present = [EDGES, *(name for name in (LAGS, EDGES_BY, FORECASTS, BACKGROUND) if name in record.files)]
+        return Run.of(record, history, {name: _belonging(directory, name, record) for name in present})
 
 
 def _require_format(directory: Path, fields: dict[str, Any]) -> None:

@@ -77,6 +77,12 @@ class Record(BaseModel):
         """The lowest ``exists`` of an edge that was learned; other edges have no probability."""
         return float(self.evidence.get("keep", 0.0))
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether edges have no direction."""
+        graph = self.config.get("graph")
+        return isinstance(graph, dict) and graph.get("symmetric") is True and self.candidates is None
+
     @model_validator(mode="after")
     def _complete(self) -> "Record":
         """Check that the values are present that every table and report shows."""

@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tacit.atomic_files import made, write_together
-from tacit.graph import GraphDistribution
+from tacit.edges import EDGES, EDGES_BY, LAGS, EdgeTable, edges_text
 from tacit.records.background_csv import BACKGROUND, BackgroundTable
 from tacit.records.checksums import checksum, sealed
-from tacit.records.edges_by_csv import EDGES_BY
-from tacit.records.edges_csv import EDGES, EdgeFindings, candidates_text, edges_text
 from tacit.records.forecasts_csv import FORECASTS, ForecastTable
-from tacit.records.lags_csv import LAGS
 from tacit.records.model_file import MODEL, pack_model
 from tacit.records.record import RECORD, Record
 from tacit.records.run import HISTORY, Run
@@ -25,17 +22,18 @@ def write_run(
     record: Record,
     model: LatentGraphModel,
     history: Sequence[Mapping[str, Any]],
-    edges: EdgeFindings | None = None,
+    edges: EdgeTable | None = None,
     forecasts: ForecastTable | None = None,
     background: BackgroundTable | None = None,
 ) -> None:
-    """Write the files of a run; the record is written last, and marks the directory as a complete run."""
+    """Write the files of a run; the record is written last, and marks the directory as a complete run.
+
+    ``edges``  by default the probabilities of the graph
+    """
     lines = "".join(json.dumps(line) + "\n" for line in history)
-    listed = _edges_of(model.graph, record, edges)
-    files = {EDGES: listed.encode(), HISTORY: lines.encode(), MODEL: pack_model(model, record)}
-    names = (LAGS, EDGES_BY, FORECASTS, BACKGROUND)
-    further = dict(zip(names, _further(record, edges, forecasts, background), strict=True))
-    files |= {name: text.encode() for name, text in further.items() if text is not None}
+    edges = model.graph.described(EdgeTable(model.graph.index(record.node_names))) if edges is None else edges
+    files = {HISTORY: lines.encode(), MODEL: pack_model(model, record)}
+    files |= {name: text.encode() for name, text in _tables(record, edges, forecasts, background).items()}
     whole = record.model_copy(update={"sha256": "", "files": {name: checksum(data) for name, data in files.items()}})
     files[RECORD] = sealed(whole.model_dump_json(indent=2) + "\n")
     with made(directory):
@@ -44,30 +42,22 @@ def write_run(
 
 def run_of(
     record: Record,
-    graph: GraphDistribution,
+    edges: EdgeTable,
     history: Sequence[Mapping[str, Any]],
-    edges: EdgeFindings | None = None,
     forecasts: ForecastTable | None = None,
     background: BackgroundTable | None = None,
 ) -> Run:
     """Return the run as it would be read from a run directory, without writing one."""
-    further = _further(record, edges, forecasts, background)
-    return Run.of(record, _edges_of(graph, record, edges), [dict(line) for line in history], *further)
+    return Run.of(record, [dict(line) for line in history], _tables(record, edges, forecasts, background))
 
 
-def _edges_of(graph: GraphDistribution, record: Record, edges: EdgeFindings | None) -> str:
-    candidates, probs = graph.candidates, graph.edge_probs.detach().cpu()
-    if candidates is None:
-        return edges_text(probs, record.node_names, edges, record.keep)
-    return candidates_text(probs, candidates.to("cpu"), record.node_names, edges, record.keep)
-
-
-def _further(
-    record: Record, edges: EdgeFindings | None, forecasts: ForecastTable | None, background: BackgroundTable | None
-) -> list[str | None]:
-    """Return the texts of lags, edges by situation, forecasts and background; None for one that is not there."""
-    lags, by = (None, None) if edges is None else (edges.lags, edges.by)
-    return [None if one is None else one.text(record.node_names) for one in (lags, by, forecasts, background)]
+def _tables(
+    record: Record, edges: EdgeTable, forecasts: ForecastTable | None, background: BackgroundTable | None
+) -> dict[str, str]:
+    """Return the texts of the CSV files of a run by their names."""
+    further = {LAGS: edges.lags, EDGES_BY: edges.by, FORECASTS: forecasts, BACKGROUND: background}
+    texts = {name: one.text(record.node_names) for name, one in further.items() if one is not None}
+    return {EDGES: edges_text(edges), **texts}
 
 
 def history_line(epoch: Epoch) -> dict[str, Any]:

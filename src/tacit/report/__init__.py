@@ -2,7 +2,6 @@
 
 from tacit.report.demo import TITLES, draw_demo, is_demo, read_one_run
 from tacit.report.drawing import COLOURS, bands, heatmap_pair
-from tacit.report.edge_columns import edge_columns, is_symmetric
 from tacit.report.figures import STYLE, draw_figures
 from tacit.report.matrix import draw_matrix
 from tacit.report.network import draw_graph, draw_network, figure_height, shown_edges
@@ -30,12 +29,10 @@ __all__ = [
     "draw_matrix",
     "draw_network",
     "draw_run",
-    "edge_columns",
     "figure_files",
     "figure_height",
     "heatmap_pair",
     "is_demo",
-    "is_symmetric",
     "rank_shares",
     "ranks_on",
     "read_one_run",

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.assessment.uncertainty import LISTED_FROM
-from tacit.records import VARIES, Run
+from tacit.edges import LISTED_FROM, EdgeTable, schema
+from tacit.records import Run
 from tacit.report.background import background_options, packed_background
-from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
-from tacit.report.embedding import FLOATS, packed, packed_edges
+from tacit.report.embedding import FLOATS, packed, packed_edges, packed_texts
 from tacit.report.forecasts import forecast_options, packed_forecasts
 from tacit.report.lags import packed_lags
 from tacit.report.leading import findings, leading_edges, leading_said
@@ -18,7 +17,7 @@ from tacit.report.places import Places, label_sides, run_places
 from tacit.report.regimes import blocks_shown, has_own_regimes, packed_posterior, situations_said, value_words
 from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
 from tacit.report.situations import packed_situations, situation_tables, varying_rows
-from tacit.report.strongest import strongest_edges
+from tacit.report.strongest import page_row, strongest_edges
 from tacit.report.target_words import further_scores, scores_explained, targets_said
 from tacit.report.training import training_curves
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
@@ -34,10 +33,11 @@ MOST_GAINS = 20  # nodes whose gain is shown
 
 def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
     """Return all that the template says of a run, and under ``data`` what the script draws from."""
-    columns = edge_columns(run)
+    columns, candidates = run.edges.each_once(), not run.edges.index.has_all_pairs
     places = run_places(run, columns) if places is None else places
     embedded = _embedded(columns)
     situations = _situations(run, embedded)
+    shown = shown_columns(columns, by_situation=situations is not None)
     return {
         "record": run.record,
         "verdict": verdict(run),
@@ -48,26 +48,28 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "findings": findings(run),
         "background": background_options(run),
         "forecasts": forecast_options(run),
-        "edges": strongest_edges(run, ROWS, columns),
-        "columns": shown_columns(columns, by_situation=situations is not None),
+        "edges": [page_row(row, shown) for row in strongest_edges(run, ROWS, columns)],
+        "columns": shown,
+        "headings": headings(columns, shown),
+        "explanations": explanations(columns),
         "num_edges": len(columns),
         "num_embedded": len(embedded),
-        "listed": run.has_candidates,
-        "evident": columns.exists is not None,
+        "listed": candidates,
+        "evident": "exists" in columns,
         "node_gains": node_gains(run),
         "stages": stages(run),
         "num_placed": len(places.node),
         "kind": places.kind,
         "threshold": start_threshold(columns),
-        "unidentifiable": columns.identifiable is not None and not bool((columns.between == columns.drawable).all()),
-        "loops": not bool(embedded.between.all()),
+        "unidentifiable": "identifiable" in columns and not bool((columns.index.between == columns.drawable).all()),
+        "loops": not bool(embedded.index.between.all()),
         "curves": [title for _, title, *_ in training_curves(run)],
         "has": {
             "reliability": reliability_points(run) is not None,
             "ranks": bool(rank_shares(run.record.goodness)),
             "coverage": bool(coverage_points(run)),
-            "truth": columns.truth is not None,
-            "intervals": columns.low is not None,
+            "truth": "truth" in columns,
+            "intervals": "low" in columns,
             "gains": any("gain" in numbers for numbers in run.record.references.values()),
         },
         "targets_said": targets_said(run),
@@ -76,51 +78,64 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "scores": {"learned graph": run.record.metrics, **run.record.references},
         "config": json.dumps(shortened(run.record.config), indent=2, ensure_ascii=False),
         "panels": shown_panels(columns),
-        "symmetric": is_symmetric(run),
-        "undirected": columns.undirected is not None and bool(columns.undirected.any()),
+        "symmetric": run.record.is_symmetric,
+        "undirected": "undirected" in columns and bool(columns["undirected"].any()),
         "situations": situations,
-        "varies_known": columns.varies is not None,
+        "varies_known": "varies" in columns,
         "data": {
             **_data(run, embedded, places, start_threshold(columns)),
             **({} if situations is None else situations["data"]),
-            **({} if columns.varies is None else {"variesWords": list(VARIES)}),
-            "histogram": _histogram(columns) if run.has_candidates else None,
-            "symmetric": is_symmetric(run),
-            "titles": panel_titles(has_evidence=columns.exists is not None),
-            "possible": {"identifiable": int(columns.drawable.sum()), "all": int(columns.between.sum())},
+            "histogram": _histogram(columns) if candidates else None,
+            "symmetric": run.record.is_symmetric,
+            "titles": panel_titles(has_evidence="exists" in columns),
+            "possible": {"identifiable": int(columns.drawable.sum()), "all": int(columns.index.between.sum())},
         },
     }
 
 
-def shown_columns(columns: EdgeColumns, *, by_situation: bool = False) -> list[str]:
+def shown_columns(edges: EdgeTable, *, by_situation: bool = False) -> list[str]:
     """Return the names of the columns of the table that are known; ``varies`` also shows regimes."""
-    numbers = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "within_step")
-    optional = (*numbers, "direction", "identifiable", "varies", "changed", "truth")
-    known = [name for name in optional if getattr(columns, name) is not None or (name == "varies" and by_situation)]
-    return ["source", "target", *known, *(["error"] if columns.truth is not None else [])]
+    by = {"varies"} if by_situation else set()
+    return [one.name for one in schema.page_columns() if one.kind == "node" or one.name in edges or one.name in by]
 
 
-def shown_panels(columns: EdgeColumns) -> list[str]:
+def headings(edges: EdgeTable, shown: list[str]) -> dict[str, str]:
+    """Return the headings of the columns of the table."""
+    found = {name: schema.column(name).heading for name in shown}
+    if "exists" not in edges:
+        found |= {name: schema.column(name).plain for name in shown if schema.column(name).plain}
+    return found | ({"varies": "by regime"} if "varies" in shown and "varies" not in edges else {})
+
+
+def explanations(edges: EdgeTable) -> str:
+    """Return what the columns of the table mean, in sentences; nothing without evidence."""
+    if "exists" not in edges:
+        return ""
+    known = [one.explained for one in schema.page_columns() if one.name in edges and one.explained]
+    return " ".join(known).format(keep=edges.keep)
+
+
+def shown_panels(columns: EdgeTable) -> list[str]:
     """Return what the matrices show, in their order."""
-    first = [] if columns.exists is None else ["exists"]
-    return [*first, "probability", *(["truth", "error"] if columns.truth is not None else [])]
+    first = [] if "exists" not in columns else ["exists"]
+    return [*first, "probability", *(["truth", "error"] if "truth" in columns else [])]
 
 
-def start_threshold(columns: EdgeColumns) -> float:
+def start_threshold(columns: EdgeTable) -> float:
     """Return where the slider begins: with evidence at the listed edges, else at 0.1 or so low that some are drawn."""
-    if columns.exists is not None:
+    if "exists" in columns:
         return _above_others(columns)
-    probs = np.sort(columns.probability[columns.drawable])[::-1]
+    probs = np.sort(columns["probability"][columns.drawable])[::-1]
     if not len(probs) or probs[0] >= SHOWN_FROM or probs[0] < SHOWN_AT_LEAST:
         return SHOWN_FROM
     return max(SHOWN_AT_LEAST, float(np.floor(100 * probs[:FEWEST_SHOWN][-1]) / 100))
 
 
-def _above_others(columns: EdgeColumns) -> float:
+def _above_others(columns: EdgeTable) -> float:
     """Return a round number, 0.5 or more, that parts listed edges from others; 1 where none is listed."""
-    if columns.listed_from is None:
+    if columns.listed_from is None or columns.listed_from > 1:
         return 1.0
-    others = columns.decides[columns.between & ~columns.listed].max(initial=0.0)
+    others = columns.decides[columns.index.between & ~columns.shown].max(initial=0.0)
     above = max(LISTED_FROM, (np.floor(100 * others) + 1) / 100)
     return float(min(above, columns.listed_from))
 
@@ -150,12 +165,12 @@ def shortened(config: Any) -> Any:
     return config
 
 
-def _embedded(columns: EdgeColumns) -> EdgeColumns:
+def _embedded(columns: EdgeTable) -> EdgeTable:
     """Return all edges in their order, or of too many the most likely."""
-    return columns if len(columns) <= MOST_EMBEDDED else columns[np.sort(columns.strongest(MOST_EMBEDDED))]
+    return columns if len(columns) <= MOST_EMBEDDED else columns.at(np.sort(columns.strongest(MOST_EMBEDDED)))
 
 
-def _situations(run: Run, columns: EdgeColumns) -> dict[str, Any] | None:
+def _situations(run: Run, columns: EdgeTable) -> dict[str, Any] | None:
     """Return the content on edges by situation or regime; None if there is none."""
     tables, posterior = situation_tables(run), packed_posterior(run)
     if not tables:
@@ -178,22 +193,19 @@ def _situations(run: Run, columns: EdgeColumns) -> dict[str, Any] | None:
     }
 
 
-def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> dict[str, Any]:
+def _data(run: Run, columns: EdgeTable, places: Places, threshold: float) -> dict[str, Any]:
     names = run.record.node_names
-    dense = len(columns) == len(names) ** 2 and not run.has_candidates
+    dense = columns.index.has_all_pairs
     points, shares = reliability_points(run), rank_shares(run.record.goodness)
     return {
         "nodes": names,
         "edges": packed_edges(columns, dense=dense),
-        "groups": [] if columns.group is None else [[k, name] for k, name in enumerate(columns.group.tolist()) if name],
-        "changed": None
-        if columns.changed is None
-        else [[k, time] for k, time in enumerate(columns.changed.tolist()) if time],
+        "texts": packed_texts(columns),
         "lags": packed_lags(run, columns),
         "background": packed_background(run),
         "forecasts": packed_forecasts(run),
         "threshold": threshold,
-        "listedFrom": 1.0 if columns.listed_from is None else columns.listed_from,
+        "listedFrom": 1.0 if columns.listed_from is None else min(1.0, columns.listed_from),
         "places": {
             "node": None if len(places.node) == len(names) else places.node.tolist(),
             "x": packed(places.x, FLOATS),
@@ -212,5 +224,5 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
     }
 
 
-def _histogram(columns: EdgeColumns) -> dict[str, Any]:
+def _histogram(columns: EdgeTable) -> dict[str, Any]:
     return {"counts": histogram(columns)[0].tolist(), "title": histogram_title(columns)}

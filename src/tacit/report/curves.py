@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from tacit.report.edge_columns import EdgeColumns
+from tacit.edges import EdgeTable
 from tacit.report.places import Places
 from tacit.report.shared import BEND
 
@@ -12,10 +12,10 @@ HEAD = 0.026  # length of the largest arrow, in widths of the drawing
 NODE_GAP = 0.008  # between an arrow and the middle of its node
 
 
-def edge_curves(places: Places, edges: EdgeColumns) -> Float[np.ndarray, "edge point 2"]:
+def edge_curves(places: Places, edges: EdgeTable) -> Float[np.ndarray, "edge point 2"]:
     r"""Return points along $(1 - t)^2 a + 2 t (1 - t) c + t^2 b$ from source $a$ to target $b$, $c$ beside both."""
     at = np.stack([places.x, places.y * places.stretch], axis=1)  # a unit is as long to the right as up
-    row = np.searchsorted(places.node, edges.source), np.searchsorted(places.node, edges.target)
+    row = np.searchsorted(places.node, edges.index.source), np.searchsorted(places.node, edges.index.target)
     start, end = at[row[0]], at[row[1]]
     along = end - start
     beside = (start + end) / 2 + 2 * BEND * np.stack([along[:, 1], -along[:, 0]], axis=1)

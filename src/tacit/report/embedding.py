@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from tacit.report.edge_columns import EdgeColumns
+from tacit.edges import EdgeTable, schema
 
 FLOATS, SMALL, WHOLE, CODE = "<f4", "<u2", "<u4", "<u1"  # little-endian, as browsers read them
 
@@ -24,17 +24,28 @@ def packed(values: Any, kind: str) -> dict[str, str]:
     return {"kind": kind, "data": base64.b64encode(data).decode()}
 
 
-def packed_edges(columns: EdgeColumns, *, dense: bool) -> dict[str, dict[str, str]]:
+def packed_edges(edges: EdgeTable, *, dense: bool) -> dict[str, dict[str, str]]:
     """Return the columns that are known; a table of all ordered pairs needs no nodes."""
-    numbers = ("probability", "std_error", "low", "high", "truth", "exists", "effect", "lag", "within_step")
-    found = {name: packed(getattr(columns, name), FLOATS) for name in numbers if getattr(columns, name) is not None}
-    codes = ("identifiable", "direction", "varies", "undirected")
-    found |= {name: packed(getattr(columns, name), CODE) for name in codes if getattr(columns, name) is not None}
+    kinds = {"number": FLOATS, "word": CODE, "flag": CODE}
+    found = {
+        one.name: packed(edges[one.name], kinds[one.kind])
+        for one in schema.embedded_columns()
+        if one.kind in kinds and one.name in edges
+    }
     if not dense:
-        largest = max(columns.source.max(initial=0), columns.target.max(initial=0))
+        largest = max(edges.index.source.max(initial=0), edges.index.target.max(initial=0))
         kind = SMALL if largest < 2**16 else WHOLE
-        found |= {"source": packed(columns.source, kind), "target": packed(columns.target, kind)}
+        found |= {"source": packed(edges.index.source, kind), "target": packed(edges.index.target, kind)}
     return found
+
+
+def packed_texts(edges: EdgeTable) -> dict[str, list[list[Any]]]:
+    """Return place and text of each edge that has one, for the columns of texts that are known."""
+    return {
+        one.name: [[place, edges[one.name][place]] for place in np.flatnonzero(edges[one.name] != "").tolist()]
+        for one in schema.embedded_columns()
+        if one.kind == "text" and one.name in edges
+    }
 
 
 def as_json(value: Any) -> Markup:

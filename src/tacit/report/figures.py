@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from tacit.atomic_files import made, write_together
 from tacit.records import Run
-from tacit.report.edge_columns import edge_columns
 from tacit.report.listed import draw_histogram
 from tacit.report.matrix import draw_matrix
 from tacit.report.network import draw_run_network
@@ -27,7 +26,7 @@ STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": Fal
 def draw_figures(run: Run, directory: Path, places: Places | None = None) -> list[Path]:
     """Draw the figures of a run into ``directory`` as PNG, PDF and SVG, and return their paths."""
     with mpl.rc_context(STYLE):
-        probs = draw_histogram(edge_columns(run)) if run.has_candidates else _matrices(run)
+        probs = draw_histogram(run.edges.each_once()) if not run.edges.index.has_all_pairs else _matrices(run)
         figures: dict[str, Figure | None] = {"edge_probs": probs, "network": draw_run_network(run, places)}
         figures |= {"losses": _losses(run), "reliability": draw_reliability(run), "ranks": draw_ranks(run)}
         figures |= {"edges_by": draw_situations(run)}
@@ -45,10 +44,10 @@ def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
     """
     has_evidence = "exists" in run.edges
     names = ["exists", "probability"] if has_evidence else ["probability"]
-    shown = {name: (run.matrix(name), PROBABILITY_COLOURS, 1.0) for name in names}
+    shown = {name: (run.edges.matrix(name), PROBABILITY_COLOURS, 1.0) for name in names}
     if run.record.true_edge_probs is not None:
         truth = np.array(run.record.true_edge_probs)
-        error = np.abs(np.nan_to_num(run.matrix("probability")) - truth)
+        error = run.edges.matrix("error")
         shown["truth"] = (truth, PROBABILITY_COLOURS, 1.0)
         shown["error"] = (error, ERROR_COLOURS, max(float(error.max()), 1e-3))
     titles = panel_titles(has_evidence=has_evidence)

@@ -4,17 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from tacit.edges import EdgeTable
 from tacit.records import Run
-from tacit.report.edge_columns import EdgeColumns
 from tacit.report.embedding import FLOATS, WHOLE, packed
 
 
-def packed_lags(run: Run, columns: EdgeColumns) -> dict[str, Any] | None:
+def packed_lags(run: Run, columns: EdgeTable) -> dict[str, Any] | None:
     """Return the profiles of the edges in the page, with the place of each edge; None where there are none."""
-    lags = run.lags
+    lags = run.edges.lags
     if lags is None or not lags.source:
         return None
-    place, shown = columns.find(np.array(lags.source), np.array(lags.target))
+    place = columns.index.find(np.array(lags.source), np.array(lags.target))
+    shown = place >= 0
     return {
         "first": lags.first,
         "count": lags.effects.shape[1],

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from tacit.edges import FLAGS, EdgeTable
 from tacit.records import Run
-from tacit.report.edge_columns import FIXED, EdgeColumns, is_symmetric
 from tacit.report.strongest import strongest_edges
 
 LEADING = 8  # edges
@@ -11,19 +11,19 @@ SHOWN_FROM = 0.005  # a smaller probability is rounded to 0.00
 UNKNOWN = "–"
 
 
-def leading_edges(run: Run, columns: EdgeColumns) -> list[dict[str, str]]:
+def leading_edges(run: Run, columns: EdgeTable) -> list[dict[str, str]]:
     """Return the most likely listed edges, or without evidence the most probable ones, with their numbers as text."""
-    among = columns.listed
-    if columns.exists is None:
+    among = columns.shown
+    if "exists" not in columns:
         among = columns.drawable & (columns.acts >= SHOWN_FROM)
-        if columns.identifiable is not None:
-            among = among & (columns.identifiable != FIXED)
+        if "identifiable" in columns:
+            among = among & (columns["identifiable"] != FLAGS.index(""))
     found = strongest_edges(run, LEADING, columns, among)
     return [
         {
             "source": edge["source"],
             "target": edge["target"],
-            "arrow": "—" if is_symmetric(run) or edge["undirected"] else "→",
+            "arrow": "—" if run.record.is_symmetric or edge["undirected"] else "→",
             "exists": _number(edge["exists"], 3),
             "acts": _number(edge["probability"], 2),
             "interval": UNKNOWN if edge["low"] is None else f"{edge['low']:.2f} to {edge['high']:.2f}",
@@ -33,11 +33,11 @@ def leading_edges(run: Run, columns: EdgeColumns) -> list[dict[str, str]]:
     ]
 
 
-def leading_said(columns: EdgeColumns) -> str:
+def leading_said(columns: EdgeTable) -> str:
     """Return how many of the edges are shown first."""
-    if columns.exists is None:
+    if "exists" not in columns:
         return "The most probable edges."
-    listed = int(columns.listed.sum())
+    listed = int(columns.shown.sum())
     return f"The {LEADING} most likely of {listed:,} listed edges." if listed > LEADING else ""
 
 

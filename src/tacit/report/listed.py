@@ -4,26 +4,26 @@ import numpy as np
 from jaxtyping import Int
 from matplotlib.figure import Figure
 
-from tacit.report.edge_columns import EdgeColumns
+from tacit.edges import EdgeTable
 from tacit.report.shared import BLUE, LABELS
 
 BINS = 20
 
 
-def histogram(columns: EdgeColumns) -> tuple[Int[np.ndarray, " bin"], np.ndarray]:
+def histogram(columns: EdgeTable) -> tuple[Int[np.ndarray, " bin"], np.ndarray]:
     """Return how many candidates are in each bin of ``exists``, or without it of probability, and the bins' edges."""
     counts, edges = np.histogram(columns.decides, bins=BINS, range=(0, 1))
     return counts, edges
 
 
-def histogram_title(columns: EdgeColumns) -> str:
+def histogram_title(columns: EdgeTable) -> str:
     """Return what the histogram shows."""
     return (
-        "learned probability of the candidates" if columns.exists is None else "probability that the candidates exist"
+        "learned probability of the candidates" if "exists" not in columns else "probability that the candidates exist"
     )
 
 
-def draw_histogram(columns: EdgeColumns) -> Figure:
+def draw_histogram(columns: EdgeTable) -> Figure:
     """Return the histogram for a paper."""
     counts, edges = histogram(columns)
     figure = Figure(figsize=(4.2, 3.0), layout="constrained")

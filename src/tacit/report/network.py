@@ -16,9 +16,9 @@ from matplotlib.colors import Normalize, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tacit.edges import EdgeTable
 from tacit.records import Run
 from tacit.report.curves import POINTS, arrow_heads, edge_curves
-from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.labels import draw_labels
 from tacit.report.places import Coordinates, Places, given_places, laid_out, run_places
 from tacit.report.shared import LABELS, LIGHT
@@ -46,8 +46,7 @@ def draw_network(
 
     Nodes without places are laid out by their most probable edges. The arrow of an edge is at the node that reads.
     """
-    target, source = (indices.ravel() for indices in np.indices(edge_probs.shape))
-    columns = EdgeColumns(source, target, edge_probs.ravel().astype(float))
+    columns = EdgeTable.of_matrices(names, probability=edge_probs.astype(float))
     nodes = np.arange(len(names))
     at = laid_out(columns, nodes) if places is None else given_places(places, nodes, globe)
     return _drawn(columns, names, at, threshold, title)
@@ -55,28 +54,28 @@ def draw_network(
 
 def draw_run_network(run: Run, places: Places | None = None) -> Figure:
     """Return the figure of a run, over the coordinates that its record has or a layout."""
-    columns = edge_columns(run)
+    columns = run.edges.each_once()
     places = run_places(run, columns) if places is None else places
-    title = "" if columns.exists is None else f"{_count(int(columns.listed.sum()), 'listed edge')}"
-    return _drawn(columns, run.record.node_names, places, SHOWN_FROM, title, directed=not is_symmetric(run))
+    title = "" if "exists" not in columns else f"{_count(int(columns.shown.sum()), 'listed edge')}"
+    return _drawn(columns, run.record.node_names, places, SHOWN_FROM, title, directed=not run.record.is_symmetric)
 
 
 def shown_edges(
-    columns: EdgeColumns, places: Places, threshold: float | None = None, most: int = MOST_EDGES
-) -> EdgeColumns:
+    columns: EdgeTable, places: Places, threshold: float | None = None, most: int = MOST_EDGES
+) -> EdgeTable:
     """Return the edges to draw, the most likely last, so that they lie on top.
 
     With a ``threshold`` those at or above it. Without one the listed edges; or without evidence those from 0.1 on.
     """
     if threshold is None:
-        threshold = SHOWN_FROM if columns.exists is None else None
-    among = columns.listed if threshold is None else columns.drawable & (columns.decides >= threshold)
-    among &= np.isin(columns.source, places.node) & np.isin(columns.target, places.node)
-    return columns[columns.strongest(most, among)[::-1]]
+        threshold = SHOWN_FROM if "exists" not in columns else None
+    among = columns.shown if threshold is None else columns.drawable & (columns.decides >= threshold)
+    among &= np.isin(columns.index.source, places.node) & np.isin(columns.index.target, places.node)
+    return columns.at(columns.strongest(most, among)[::-1])
 
 
 def _drawn(
-    columns: EdgeColumns,
+    columns: EdgeTable,
     names: Sequence[str],
     places: Places,
     threshold: float,
@@ -84,7 +83,7 @@ def _drawn(
     *,
     directed: bool = True,
 ) -> Figure:
-    edges = shown_edges(columns, places, threshold if columns.exists is None else None)
+    edges = shown_edges(columns, places, threshold if "exists" not in columns else None)
     figure = Figure(figsize=(WIDTH, figure_height(places)), layout="constrained")
     axes = figure.subplots()
     draw_graph(axes, edges, names, places, directed=directed)
@@ -94,7 +93,7 @@ def _drawn(
 
 def draw_graph(
     axes: Axes,
-    edges: EdgeColumns,
+    edges: EdgeTable,
     names: Sequence[str],
     places: Places,
     *,
@@ -107,9 +106,9 @@ def draw_graph(
     ``numbers``  write beside each edge how often it acts, and the interval where it is known
     """
     size = min(1.0, (FEW_NODES / max(1, len(places.node))) ** 0.5)
-    by_sign = colour_by == "effect" and edges.effect is not None
-    linked = np.isin(places.node, [edges.source, edges.target])
-    node = LIGHT["node"] if edges.effect is None and colour_by == "effect" else PLAIN_NODE
+    by_sign = colour_by == "effect" and "effect" in edges
+    linked = np.isin(places.node, [edges.index.source, edges.index.target])
+    node = LIGHT["node"] if "effect" not in edges and colour_by == "effect" else PLAIN_NODE
     colours = [node if has_edge or not len(edges) else UNLINKED_NODE for has_edge in linked]
     axes.scatter(places.x, places.y, s=28 * size**2, c=colours, zorder=3, linewidths=0)
     axes.set_aspect(places.stretch)
@@ -129,19 +128,19 @@ def draw_graph(
         bar.set_label("acts")
     if numbers and len(edges):
         _write_numbers(axes, edges, places)
-    ends = np.concatenate([edges.source, edges.target])
+    ends = np.concatenate([edges.index.source, edges.index.target])
     weight = np.bincount(np.searchsorted(places.node, ends), np.tile(edges.decides, 2), len(places.node))
     draw_labels(axes, places, names, weight.astype(float))
 
 
-def _write_numbers(axes: Axes, edges: EdgeColumns, places: Places) -> None:
+def _write_numbers(axes: Axes, edges: EdgeTable, places: Places) -> None:
     middle = edge_curves(places, edges)[:, POINTS // 2]
     for place, (x, y) in enumerate(middle):
-        if np.isnan(edges.probability[place]):
+        if np.isnan(edges["probability"][place]):
             continue
-        said = f"{edges.probability[place]:.2f}"
-        if edges.low is not None and edges.high is not None and not np.isnan(edges.low[place]):
-            said += f" [{edges.low[place]:.2f}, {edges.high[place]:.2f}]"
+        said = f"{edges['probability'][place]:.2f}"
+        if "low" in edges and not np.isnan(edges["low"][place]):
+            said += f" [{edges['low'][place]:.2f}, {edges['high'][place]:.2f}]"
         paper = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
         axes.text(x, y, said, fontsize=6.5, ha="center", va="center", bbox=paper, zorder=3.5)
 
@@ -156,28 +155,28 @@ def figure_height(places: Places) -> float:
     return min(HIGHEST, max(LOWEST, (WIDTH - 0.6) * up / max(right, 1e-9) + 0.9))
 
 
-def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float, *, directed: bool, colour_by: str) -> None:
+def _draw_edges(axes: Axes, edges: EdgeTable, places: Places, size: float, *, directed: bool, colour_by: str) -> None:
     if not len(edges):
         return
     lines = edge_curves(places, edges)
     acts = edges.acts
-    if edges.undirected is not None:  # how often these act is not estimated: a middle width
-        acts = np.where(edges.undirected & np.isnan(edges.probability), 0.5, acts)
+    if "undirected" in edges:  # how often these act is not estimated: a middle width
+        acts = np.where(edges["undirected"] & np.isnan(edges["probability"]), 0.5, acts)
     colours = _edge_colours(edges, acts, colour_by)
     colours[:, 3] = np.minimum(1.0, 0.3 + 0.65 * edges.decides)
     size *= min(1.0, (FEW_EDGES / len(edges)) ** 0.5)
     widths = (0.3 + 2.2 * acts) * (0.4 + 0.6 * size)
     axes.add_collection(LineCollection(list(lines), colors=colours, linewidths=widths, capstyle="round"))
-    arrows = np.full(len(edges), directed) if edges.undirected is None else ~edges.undirected
+    arrows = np.full(len(edges), directed) if "undirected" not in edges else ~edges["undirected"]
     if not arrows.any():
         return
     heads = arrow_heads(lines, places, 0.3 * size + 0.7 * size * edges.acts)[arrows]
     axes.add_collection(PolyCollection(list(heads), facecolors=colours[arrows], edgecolors="none", zorder=2.5))
 
 
-def _edge_colours(edges: EdgeColumns, acts: Float[np.ndarray, " edge"], colour_by: str) -> Float[np.ndarray, "edge 4"]:
+def _edge_colours(edges: EdgeTable, acts: Float[np.ndarray, " edge"], colour_by: str) -> Float[np.ndarray, "edge 4"]:
     if colour_by == "acts":
         return np.array(mpl.colormaps[ACTING_COLOURS](acts), dtype=float)
-    if edges.effect is None:
+    if "effect" not in edges:
         return np.array(to_rgba_array([LIGHT["edge"]] * len(edges)))
-    return np.array(to_rgba_array(np.where(edges.effect < 0, LIGHT["lowers"], LIGHT["raises"]).tolist()))
+    return np.array(to_rgba_array(np.where(edges["effect"] < 0, LIGHT["lowers"], LIGHT["raises"]).tolist()))

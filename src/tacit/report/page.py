@@ -13,7 +13,7 @@ from tacit.report.bundle import bundled_script
 from tacit.report.content import run_content
 from tacit.report.embedding import as_json, script_hash
 from tacit.report.places import Places
-from tacit.report.shared import FLAG_LABELS, css_variables, page_constants
+from tacit.report.shared import css_variables, page_constants
 from tacit.report.strongest import strongest_edges as strongest_edges  # also what the command prints
 
 STYLES = ("style", "print")
@@ -33,7 +33,6 @@ def write_page(runs: list[Run], path: Path, title: str, places: Places | None = 
         plotly=Markup(plotly),
         script=Markup(script),
         style=Markup(_style()),
-        flags=FLAG_LABELS,
         data=as_json({"shared": page_constants(), "runs": [content["data"] for content in contents]}),
     )
     write_atomic(path, page.encode(errors="replace"))  # of a name that is half a letter

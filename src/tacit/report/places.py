@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from tacit.edges import EdgeTable
 from tacit.records import Run
-from tacit.report.edge_columns import EdgeColumns, edge_columns
 from tacit.report.layout import spring_layout
 
 MOST_PLACED = 1000  # nodes; of more, those with the most probable edges are drawn
@@ -27,9 +27,9 @@ class Places:
     stretch: float = 1.0
 
 
-def run_places(run: Run, columns: EdgeColumns | None = None) -> Places:
+def run_places(run: Run, columns: EdgeTable | None = None) -> Places:
     """Return the places of the nodes of a run."""
-    columns = edge_columns(run) if columns is None else columns
+    columns = run.edges.each_once() if columns is None else columns
     nodes = _drawn_nodes(len(run.record.node_names), columns)
     given = run.record.coordinates
     if given is not None:
@@ -45,26 +45,32 @@ def given_places(coordinates: Coordinates, nodes: Int[np.ndarray, " drawn"], glo
     return Places(nodes, coordinates[:, 1], coordinates[:, 0], "map", _stretch(coordinates[:, 0]))
 
 
-def laid_out(columns: EdgeColumns, nodes: Int[np.ndarray, " drawn"]) -> Places:
+def laid_out(columns: EdgeTable, nodes: Int[np.ndarray, " drawn"]) -> Places:
     """Return the places of a layout of these nodes, by the most probable edges between them."""
     number = np.full(
-        int(max(nodes.max(initial=-1), columns.source.max(initial=-1), columns.target.max(initial=-1))) + 1, -1
+        int(max(nodes.max(initial=-1), columns.index.source.max(initial=-1), columns.index.target.max(initial=-1))) + 1,
+        -1,
     )
     number[nodes] = np.arange(len(nodes))
-    among = columns.drawable & (columns.decides > 0) & (number[columns.source] >= 0) & (number[columns.target] >= 0)
-    if columns.listed.any():
-        among &= columns.listed  # edges that are not listed pull nothing
-    pulling = columns[columns.strongest(EDGES_PER_NODE * len(nodes), among)]
-    found = spring_layout(len(nodes), number[pulling.source], number[pulling.target], pulling.decides)
+    among = (
+        columns.drawable
+        & (columns.decides > 0)
+        & (number[columns.index.source] >= 0)
+        & (number[columns.index.target] >= 0)
+    )
+    if columns.shown.any():
+        among &= columns.shown  # edges that are not listed pull nothing
+    pulling = columns.at(columns.strongest(EDGES_PER_NODE * len(nodes), among))
+    found = spring_layout(len(nodes), number[pulling.index.source], number[pulling.index.target], pulling.decides)
     return Places(nodes, found[:, 0], found[:, 1], "layout")
 
 
-def _drawn_nodes(num_nodes: int, columns: EdgeColumns) -> Int[np.ndarray, " drawn"]:
+def _drawn_nodes(num_nodes: int, columns: EdgeTable) -> Int[np.ndarray, " drawn"]:
     """Return all nodes, or of too many those that the most probable edges link."""
     if num_nodes <= MOST_PLACED:
         return np.arange(num_nodes)
-    strongest = columns[columns.strongest(2 * MOST_PLACED, columns.drawable)]
-    linked = np.stack([strongest.source, strongest.target], axis=1).ravel()
+    strongest = columns.at(columns.strongest(2 * MOST_PLACED, columns.drawable))
+    linked = np.stack([strongest.index.source, strongest.index.target], axis=1).ravel()
     found, first = np.unique(linked, return_index=True)
     return np.sort(found[np.argsort(first)][:MOST_PLACED])
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from tacit.records import REGIME, Run
+from tacit.edges import REGIME
+from tacit.records import Run
 from tacit.report.drawing import COLOURS
 from tacit.report.embedding import SMALL, packed
 from tacit.report.situations import SituationTable

@@ -8,19 +8,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.colors import to_hex
 
-from tacit.assessment.evidence import DIRECTIONS
-from tacit.assessment.identification import FLAGS
-from tacit.records import EDGE_COLUMNS
+from tacit.edges import schema
 
-NOT_IN_PAGE = (
-    "bagged",
-    "exists_either",
-    "varies",
-    "changed",
-    "acting",
-    "gate_nats",
-    "together",
-)  # columns of edges.csv
 BLUE, VERMILION = "#0072b2", "#d55e00"
 PROBABILITY_COLOURS = "viridis"  # readable for colour-blind people and in grey, like the next
 ERROR_COLOURS = "magma"
@@ -28,7 +17,6 @@ FORECAST_COLOUR = BLUE  # of a fan chart
 BEND = 0.12  # distance of the middle of an edge from the straight line, in lengths of the edge
 LABELLED_UP_TO = 40  # nodes
 ROWS = 25  # of the table of edges on a page
-FLAG_LABELS = {"": "fixed", "yes": "yes", "no": "no"}
 LIGHT = {
     "ink": "#1a1c20",
     "quiet": "#55595f",
@@ -127,10 +115,7 @@ def page_constants() -> dict[str, Any]:
         "palettes": {"light": LIGHT, "dark": DARK},
         "scales": {"probability": _scale(PROBABILITY_COLOURS), "error": _scale(ERROR_COLOURS)},
         "labels": LABELS,
-        "flags": list(FLAGS),
-        "flagLabels": FLAG_LABELS,
-        "directions": list(DIRECTIONS),
-        "csvColumns": [name for name in EDGE_COLUMNS if name not in NOT_IN_PAGE],
+        "columns": schema.script_columns(),
         "bend": BEND,
         "labelledUpTo": LABELLED_UP_TO,
         "rows": ROWS,

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
-from tacit.records import REGIME, Run
-from tacit.report.edge_columns import EdgeColumns
+from tacit.edges import REGIME, EdgeTable
+from tacit.records import Run
 from tacit.report.embedding import FLOATS, WHOLE, packed
 
 NUMBERS = ("probability", "std_error", "low", "high")
@@ -60,7 +60,7 @@ class SituationTable:
 
 def situation_tables(run: Run) -> list[SituationTable]:
     """Return a table per variable, in the order of ``edges_by.csv``; none where no edge varies."""
-    rows = run.edges_by
+    rows = run.edges.by
     if rows is None or not len(rows):
         return []
     variables = {one["name"]: one for one in run.record.situations.get("variables", [])}
@@ -101,12 +101,13 @@ def most_varying(tables: list[SituationTable], count: int) -> list[tuple[Situati
     return [(tables[number], edge) for _, number, edge in sorted(found, key=lambda one: -one[0])[:count]]
 
 
-def packed_situations(tables: list[SituationTable], columns: EdgeColumns) -> list[dict[str, Any]]:
+def packed_situations(tables: list[SituationTable], columns: EdgeTable) -> list[dict[str, Any]]:
     """Return the tables as the page embeds them, with the place of each edge in the page."""
-    return [_packed(table, *columns.find(table.source, table.target)) for table in tables]
+    return [_packed(table, columns.index.find(table.source, table.target)) for table in tables]
 
 
-def _packed(table: SituationTable, place: Int[np.ndarray, " edge"], shown: Bool[np.ndarray, " edge"]) -> dict[str, Any]:
+def _packed(table: SituationTable, place: Int[np.ndarray, " edge"]) -> dict[str, Any]:
+    shown = place >= 0
     return {
         "by": table.by,
         "kind": table.kind,

@@ -5,39 +5,47 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from tacit.assessment.evidence import DIRECTIONS
-from tacit.assessment.identification import FLAGS
-from tacit.records import VARIES, Run
-from tacit.report.edge_columns import EdgeColumns, edge_columns
-
-NUMBERS = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "within_step", "truth")
+from tacit.edges import EdgeTable, schema
+from tacit.records import Run
 
 
 def strongest_edges(
-    run: Run, count: int, columns: EdgeColumns | None = None, among: Bool[np.ndarray, " edge"] | None = None
+    run: Run, count: int, edges: EdgeTable | None = None, among: Bool[np.ndarray, " edge"] | None = None
 ) -> list[dict[str, Any]]:
-    """Return the most likely edges, the first the highest; a number that is not known is None.
+    """Return the most likely edges, the first the highest, with their values by column; None: it is not known.
 
-    ``among`` selects edges; by default those that may be drawn.
+    ``among`` selects edges; by default those that may be drawn. The source of a group of copies is the group.
     """
-    columns = edge_columns(run) if columns is None else columns
-    names = run.record.node_names
-    chosen = columns[columns.strongest(count, columns.drawable if among is None else among)]
-    groups = [""] * len(chosen) if chosen.group is None else chosen.group
-    return [
-        {
-            "source": groups[row] or names[chosen.source[row]],
-            "target": names[chosen.target[row]],
-            **{name: _number(getattr(chosen, name), row) for name in NUMBERS},
-            "identifiable": None if chosen.identifiable is None else FLAGS[int(chosen.identifiable[row])],
-            "direction": None if chosen.direction is None else DIRECTIONS[int(chosen.direction[row])],
-            "varies": None if chosen.varies is None else VARIES[int(chosen.varies[row])],
-            "changed": "" if chosen.changed is None else chosen.changed[row],
-            "undirected": chosen.undirected is not None and bool(chosen.undirected[row]),
-        }
-        for row in range(len(chosen))
+    edges = run.edges.each_once() if edges is None else edges
+    chosen = edges.at(edges.strongest(count, edges.drawable if among is None else among))
+    source, target = chosen.index.ends()
+    if "group" in chosen:
+        source = np.where(chosen["group"] == "", source, chosen["group"])
+    rows = [
+        {"source": start, "target": end, "undirected": bool(no_arrow)}
+        for start, end, no_arrow in zip(source, target, chosen.undirected, strict=True)
     ]
+    for one in schema.COLUMNS[2:]:
+        if one.kind == "flag":
+            continue
+        values = [None] * len(chosen) if one.name not in chosen else chosen[one.name].tolist()
+        for row, value in zip(rows, values, strict=True):
+            unknown = value is None or (one.kind == "number" and value != value)
+            row[one.name] = (
+                ("" if one.kind == "text" else None) if unknown else one.words[value] if one.words else value
+            )
+    return rows
 
 
-def _number(values: Any, row: int) -> float | None:
-    return None if values is None or np.isnan(values[row]) else float(values[row])
+def page_row(row: dict[str, Any], columns: list[str]) -> list[str]:
+    """Return the cells of a row of :func:`strongest_edges` as the page shows them."""
+    cells = [row["source"], row["target"]]
+    for name in columns[2:]:
+        one, value = schema.column(name), row[name]
+        if name == "direction" and value == "open":
+            cells.append("open (no arrow)" if row["undirected"] else "later effect")
+        elif value is None:
+            cells.append(schema.UNKNOWN)
+        else:
+            cells.append(one.label(one.words.index(value) if one.words else value))
+    return cells

@@ -6,7 +6,6 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader
 
 from tacit.records import Run
-from tacit.report.edge_columns import edge_columns, is_symmetric
 from tacit.report.strongest import strongest_edges
 from tacit.report.words import verdict
 
@@ -16,8 +15,8 @@ COLUMNS = ("exists", "probability", "std_error", "effect", "lag")
 
 def summary_html(run: Run, name: str, is_series: bool, page: Path | None = None) -> str:
     """Return the summary; ``name`` is that of the estimator, ``page`` a report that was written."""
-    columns, record = edge_columns(run), run.record
-    listed = columns.found
+    columns, record = run.edges.each_once(), run.record
+    listed = columns.listed()
     shown = strongest_edges(run, MOST_ROWS, columns, listed if listed.any() else None)
     environment = Environment(
         loader=PackageLoader("tacit.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -30,10 +29,10 @@ def summary_html(run: Run, name: str, is_series: bool, page: Path | None = None)
         title=record.title,
         answer=record.answer,
         verdict=verdict(run)[1],
-        rows=[row | {"arrow": "—" if is_symmetric(run) or row["undirected"] else "→"} for row in shown],
+        rows=[row | {"arrow": "—" if run.record.is_symmetric or row["undirected"] else "→"} for row in shown],
         known={name: any(row[name] is not None for row in shown) for name in COLUMNS},
         listed=int(listed.sum()),
-        decided=columns.exists is not None,
+        decided="exists" in columns,
         page=None if page is None else str(page),
         link=None if page is None else _link(page),
     )

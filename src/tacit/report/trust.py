@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tacit.assessment.uncertainty import reliability
+from tacit.edges import FLAGS
 from tacit.records import Run
-from tacit.report.edge_columns import IDENTIFIABLE, edge_columns
 from tacit.report.shared import BLUE, LABELS, VERMILION
 
 BINS = 10
@@ -19,20 +19,24 @@ MOST_NODES = 60  # lines of more could not be distinguished
 
 def reliability_points(run: Run) -> tuple[list[float], list[float], list[int]] | None:
     """Return mean learned and mean true probability, and number of edges, of each bin; None without a truth."""
-    columns = edge_columns(run)
-    if columns.truth is None:
+    columns = run.edges.each_once()
+    if "truth" not in columns:
         return None
-    counts = np.ones(len(columns), dtype=bool) if columns.identifiable is None else columns.identifiable == IDENTIFIABLE
+    counts = (
+        np.ones(len(columns), dtype=bool)
+        if "identifiable" not in columns
+        else columns["identifiable"] == FLAGS.index("yes")
+    )
     if not counts.any():
         return None
     nodes = len(run.record.node_names)
 
     def matrix(values: np.ndarray) -> torch.Tensor:
         placed = np.zeros((nodes, nodes), dtype=values.dtype)
-        placed[columns.target, columns.source] = values
+        placed[columns.index.target, columns.index.source] = values
         return torch.from_numpy(placed)
 
-    probs, truth = matrix(columns.acts.astype(np.float32)), matrix(columns.truth.astype(np.float32))
+    probs, truth = matrix(columns.acts.astype(np.float32)), matrix(columns["truth"].astype(np.float32))
     found = reliability(probs, truth, num_bins=BINS, learned=matrix(counts))
     return found.predicted.tolist(), found.true.tolist(), found.count.tolist()
 

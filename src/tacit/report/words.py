@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tacit.edges import FLAGS, EdgeTable
 from tacit.records import Run
-from tacit.report.edge_columns import FIXED, UNIDENTIFIABLE, EdgeColumns, is_symmetric
 
 LEVELS = (0.1, 0.5)
 KINDS = {True: "fits", False: "misfit", None: "untested"}  # CSS classes of the verdict on the fit
@@ -19,36 +19,38 @@ def verdict(run: Run) -> tuple[str, str, str]:
     return KINDS[tested.get("fits")], words[0].upper() + words[1:], rest
 
 
-def answer(run: Run, columns: EdgeColumns) -> list[str]:
+def answer(run: Run, columns: EdgeTable) -> list[str]:
     """Return sentences: the number of edges, those that are not identifiable, errors.
 
     Whether there is a graph, and which edges are listed, is in the sentences of the record.
     """
-    if columns.exists is not None:
+    if "exists" in columns:
         return _with_evidence(run, columns)
     possible = columns.drawable
-    if columns.identifiable is not None:
-        possible = possible & (columns.identifiable != FIXED)
-    probs = columns.probability[possible]
+    if "identifiable" in columns:
+        possible = possible & (columns["identifiable"] != FLAGS.index(""))
+    probs = columns["probability"][possible]
     counts = " and ".join(
         f"{_have(int((probs >= level).sum()))} a probability of {level:.2f} or more" for level in LEVELS
     )
     said = [f"{_nodes(run)} and {len(probs):,} learned {_edges_of(run)}: {counts}."]
-    hidden = columns.identifiable is not None and columns.between & (columns.identifiable == UNIDENTIFIABLE)
+    hidden = "identifiable" in columns and columns.index.between & (columns["identifiable"] == FLAGS.index("no"))
     count = int(np.sum(hidden))
     if count:
         edges_are, are = ("edge is", "is") if count == 1 else ("edges are", "are")
         said.append(f"{count:,} {edges_are} not identifiable from the data and {are} not drawn.")
     said += _error_sentences(run)
-    if columns.std_error is None:
-        remedy = "; tacit fit --std-errors 32 adds them" if run.record.preparation and not run.has_candidates else ""
+    if "std_error" not in columns:
+        remedy = (
+            "; tacit fit --std-errors 32 adds them" if run.record.preparation and run.edges.index.has_all_pairs else ""
+        )
         said.append(f"Standard errors of the probabilities were not computed{remedy}.")
     return said
 
 
-def _with_evidence(run: Run, columns: EdgeColumns) -> list[str]:
-    possible, keep = int(columns.between.sum()), run.record.keep
-    kept = int((columns.between & (columns.decides >= keep)).sum())
+def _with_evidence(run: Run, columns: EdgeTable) -> list[str]:
+    possible, keep = int(columns.index.between.sum()), run.record.keep
+    kept = int((columns.index.between & (columns.decides >= keep)).sum())
     said = [
         f"{_nodes(run)} and {possible:,} {_edges_of(run)}; how often they act was estimated for the {kept:,} that "
         f"exist with probability {keep:g} or more."
@@ -61,8 +63,8 @@ def _nodes(run: Run) -> str:
 
 
 def _edges_of(run: Run) -> str:
-    what = "candidate edges" if run.has_candidates else "edges between different nodes"
-    return f"{what} without direction" if is_symmetric(run) else what
+    what = "candidate edges" if not run.edges.index.has_all_pairs else "edges between different nodes"
+    return f"{what} without direction" if run.record.is_symmetric else what
 
 
 def _error_sentences(run: Run) -> list[str]:

@@ -22,6 +22,7 @@ from tacit.console import Display
 from tacit.devices import find_device
 from tacit.errors import require_int
 from tacit.pipeline import (
+    MOST_EXPANDED,
     Fitted,
     OwnParts,
     Plan,
@@ -136,7 +137,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         if block is not None:
             require_int("block", to_python(block))
         fitted = self._with_predictor()
-        self._edges().probs("estimate_std_errors")
+        self._edges().index.require_all_pairs("estimate_std_errors", MOST_EXPANDED)
         require_constant(fitted, "estimate_std_errors")
         own = self._config()[1]  # raises if a parameter was not stored
         dataset = same_dataset(fitted, self._source(X, y, reset=False))
@@ -151,7 +152,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         ``edge_identifiable_``. With ``injectivity`` the condition of the paper's theorem is checked as well.
         """
         fitted = self._with_predictor()
-        self._edges().probs("identify")
+        self._edges().index.require_all_pairs("identify", MOST_EXPANDED)
         require_constant(fitted, "identify")
         dataset = same_dataset(fitted, self._source(X, y, reset=False))
         return add_identifiability(fitted, dataset, injectivity=injectivity)

@@ -3,9 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from torch import Tensor
 
+from tacit.assessment.uncertainty import intervals_around, significant_edges
+from tacit.edges import FLAGS, EdgesBy, EdgeTable
 from tacit.graph import GraphDistribution
-from tacit.pipeline import Edges, Fitted
+from tacit.pipeline import MOST_EXPANDED, Fitted
 from tacit.records import Record, Run
 from tacit.sklearn.options import to_python
 
@@ -19,7 +22,7 @@ def _edge_number(key: str, words: str) -> property:
     """Return a property with a number for every edge; its error explains how to compute it."""
 
     def read(self: "LearnedGraph") -> np.ndarray:
-        return self._edges().number(key).numpy()
+        return self._matrix(key)
 
     return property(read, doc=words)
 
@@ -33,28 +36,41 @@ class LearnedGraph:
 
         With too many nodes for ``edge_probs_``, only the candidates; all other edges have probability 0.
         """
-        return self._edges().table()
+        return self._edges().frame()
 
     @property
     def lags_(self) -> "pandas.DataFrame":
         """The table ``lags.csv``: the effect of each kept edge at each lag, and how certain the largest is."""
-        return self._edges().lag_table()
+        import pandas
+
+        lags = self._edges().lags
+        if lags is None:
+            raise AttributeError(
+                "lags of the edges are not known; fit a series, with evidence in GraphOptions at 'auto'"
+            )
+        return pandas.DataFrame(lags.columns(self.nodes_))
 
     @property
     def edges_by_(self) -> "pandas.DataFrame":
         """The table ``edges_by.csv``: how often edges act in each situation or regime."""
-        return self._edges().by_table()
+        graph = self._ready().config.graph
+        if not graph.depends_on and graph.regimes is None:
+            raise AttributeError(
+                "it was not tested whether edges depend on the situation; set depends_on or regimes in GraphOptions"
+            )
+        return (self._edges().by or EdgesBy()).frame(self.nodes_)
 
     @property
     def exists_(self) -> np.ndarray:
         """The probability that each edge exists, given the data; rows are targets, columns are sources."""
-        self._edges().probs("exists_")  # raises for a table of candidates
-        return self._edges().number("exists").numpy()
+        return self._matrix("exists", "exists_")
 
     @property
     def edge_probs_(self) -> np.ndarray:
         """How often each edge acts, given that it exists; rows are targets, columns sources; 0 if it is not kept."""
-        return self._edges().probs().numpy()
+        fitted = self._ready()
+        fitted.table.index.require_all_pairs("edge_probs_", MOST_EXPANDED)
+        return fitted.graph.edge_probs.detach().cpu().numpy()
 
     edge_effects_ = _edge_number(
         "effect", "The effect of each edge, in deviations of the target per deviation of the source."
@@ -67,7 +83,7 @@ class LearnedGraph:
     @property
     def direction_(self) -> np.ndarray:
         """How the direction of each edge was found: time, learned, lagged parents or open; "" on the diagonal."""
-        return self._edges().words("direction")
+        return self._matrix("direction")
 
     edge_probs_bagged_ = _edge_number("bagged", "The mean probability of each edge over the bootstrap replicas.")
     edge_std_errors_ = _edge_number(
@@ -79,10 +95,9 @@ class LearnedGraph:
     @property
     def edge_identifiable_(self) -> np.ndarray:
         """True for each edge that is identifiable from the data; false for fixed edges."""
-        identifiable = self._edges().identifiable
-        if identifiable is None:
+        if "identifiable" not in self._edges():
             raise AttributeError("edge_identifiable_ was not computed; call identify, or leave the assessment enabled")
-        return identifiable.numpy()
+        return np.asarray(self._matrix("identifiable") == "yes")
 
     @property
     def record_(self) -> Record:
@@ -159,10 +174,19 @@ class LearnedGraph:
         once. Intervals are around ``probability`` if it comes from regressions of mean and variance, otherwise around
         ``bagged``.
         """
-        edges = self._edges()
-        ends = edges.intervals(to_python(level), simultaneous=simultaneous)
-        bagged = edges.number("bagged")
-        return edges.table({"bagged": bagged, "low": ends.low, "high": ends.high})
+        fitted, edges = self._ready(), self._edges()
+        bagged = edges.known("bagged")
+        ends = intervals_around(
+            *self._estimates(),
+            int(fitted.record.uncertainty["degrees"]),
+            to_python(level),
+            simultaneous=simultaneous,
+            learned=fitted.graph.learned.cpu(),
+            symmetric=fitted.graph.symmetric,
+        )
+        low, high = (fitted.graph.vector(one) for one in (ends.low, ends.high))
+        shown = ["source", "target", *(["exists"] if "exists" in edges else []), "probability", "bagged", "low", "high"]
+        return edges.frame(bagged=bagged, low=low, high=high)[shown]
 
     def listed_edges(self, fdr: float | None = None) -> "pandas.DataFrame":
         """Return the listed rows of ``edges_``: the longest list with a false discovery rate of at most ``fdr``.
@@ -173,7 +197,8 @@ class LearnedGraph:
         edge without direction is one row. So is a pair whose direction within a step is open; ``exists`` is then the
         probability of an edge in either direction.
         """
-        return self._edges().listed_table(to_python(fdr))
+        edges = self._edges()
+        return edges.frame(edges.listed(to_python(fdr)), **({"exists": edges.values} if "exists" in edges else {}))
 
     def significant_edges(
         self, above: float = 0.05, rate: float = 0.05, *, dependence: str = "positive"
@@ -184,10 +209,39 @@ class LearnedGraph:
         explains ``dependence``). The tested value is the centre of :meth:`edge_intervals`. Fixed edges and edges that
         are not identifiable are left out.
         """
-        return self._edges().significant(above=to_python(above), rate=to_python(rate), dependence=dependence)
+        fitted, edges = self._ready(), self._edges()
+        flags = edges["identifiable"]
+        tests = significant_edges(
+            *self._estimates(),
+            degrees=int(fitted.record.uncertainty["degrees"]),
+            learned=fitted.graph.learned.cpu(),
+            identifiable=None if flags is None else fitted.graph.placed(flags == FLAGS.index("yes")),
+            symmetric=fitted.graph.symmetric,
+            above=to_python(above),
+            rate=to_python(rate),
+            dependence=dependence,  # type: ignore[arg-type]  # it is checked
+        )
+        chosen = fitted.graph.vector(tests.chosen) & edges.index.once
+        return edges.frame(chosen, p_value=fitted.graph.vector(tests.p_values))
 
     def _ready(self) -> Fitted:
         raise NotImplementedError
 
-    def _edges(self) -> Edges:
-        return Edges(self._ready())
+    def _edges(self) -> EdgeTable:
+        return self._ready().table
+
+    def _matrix(self, name: str, asked: str = "") -> np.ndarray:
+        """Return a column with a row per target and a column per source; raise if it was not computed."""
+        edges = self._edges()
+        if not asked:
+            edges.known(name)
+        edges.index.require_all_pairs(asked or f"the matrix of {name}", MOST_EXPANDED)
+        return edges.matrix(name)
+
+    def _estimates(self) -> tuple[Tensor, Tensor]:
+        """Return the estimates that the standard errors belong to, of the regressions or bagged, and these errors."""
+        fitted, edges = self._ready(), self._edges()
+        centres, errors = (fitted.graph.placed(edges.known(name)) for name in ("bagged", "std_error"))
+        if "always" in fitted.record.uncertainty:
+            centres = fitted.graph.edge_probs.detach().cpu()
+        return centres, errors

@@ -7,15 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tacit.assessment.evidence import (
-    LAGGED_PARENTS,
-    LEARNED,
-    OPEN,
-    RULE,
-    Candidates,
-    parent_evidence,
-    simultaneous_evidence,
-)
+from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, RULE, Candidates, parent_evidence, simultaneous_evidence
 from tacit.assessment.evidence.averaging import MarginalLikelihood, inclusion_probs, lost_chains
 from tacit.assessment.evidence.columns import ColumnForm, Columns, build_columns
 from tacit.assessment.evidence.noise_shapes import BINS, WIDEST, shape_evidence
@@ -23,6 +15,7 @@ from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, gaussia
 from tacit.assessment.evidence.tableau import Tableau
 from tacit.assessment.evidence.within_scores import target_scores
 from tacit.data import Pairs
+from tacit.edges import OPEN
 from tacit.errors import InputError
 from tacit.graph import EdgeRules
 from tacit.predictors import SeriesLayout

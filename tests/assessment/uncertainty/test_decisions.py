@@ -7,16 +7,10 @@ import pytest
 import torch
 from scipy import stats
 
-from tacit.assessment.uncertainty.decisions import (
-    expected_wrong_edges,
-    false_discoveries,
-    listed_edges,
-    significant_edges,
-)
+from tacit.assessment.uncertainty.decisions import expected_wrong_edges, significant_edges
 from tacit.errors import InputError
 
 PROBS = torch.tensor([[0.99, 0.95, 0.6], [0.95, 0.3, 0.2], [0.1, 0.0, 1.0]])
-NOT_SURE = torch.tensor([[True, True, True], [True, True, True], [True, True, False]])
 ERRORS = torch.tensor([[0.1, 0.3, 0.2], [0.2, 0.1, 0.1], [0.05, 0.02, 0.4]])
 
 
@@ -33,54 +27,6 @@ def random_case(seed, symmetric=False):
 
 def distinct(mask, symmetric):
     return [(i, j) for i, j in mask.nonzero().tolist() if not symmetric or i <= j]
-
-
-@pytest.mark.parametrize(
-    ("rate", "shown"),
-    [
-        (0.001, [1.0]),
-        (0.005, [1.0, 0.99]),
-        (0.0274, [1.0, 0.99]),  # with one of the equal edges it would be 0.02, with both 0.0275
-        (0.0275, [1.0, 0.99, 0.95]),
-        (0.101, [1.0, 0.99, 0.95]),  # the next would make it 0.102
-        (0.102, [1.0, 0.99, 0.95, 0.6]),
-    ],
-)
-def test_fdr_by_hand(rate, shown):
-    expected = sum(torch.tensor(value) == PROBS for value in shown) > 0
-    assert torch.equal(listed_edges(PROBS, rate), expected)
-
-
-def test_the_list_of_what_is_left():
-    assert not listed_edges(PROBS / 2, 0.4).any()  # the empty list: 0.5 alone has too large a share
-    assert torch.equal(listed_edges(torch.full((1, 1), 0.95), 0.05), torch.tensor([[True]]))  # 1 - 0.95 > 0.05
-    without = listed_edges(PROBS, 0.0275, NOT_SURE)
-    assert without.nonzero().tolist() == [[0, 0]]  # the certain edge no longer pays for two that are not
-    assert not listed_edges(PROBS, 0.5, torch.zeros(3, 3, dtype=torch.bool)).any()
-    assert listed_edges(PROBS, 0.99).sum() == 5  # an edge below one half is never listed
-    unknown = torch.where(PROBS == 0.95, torch.nan, PROBS)
-    assert (listed_edges(unknown, 0.99) & (PROBS == 0.95)).sum() == 0
-    table = torch.tensor([[0.9, 0.7, 0.2]])  # a row of candidates
-    assert listed_edges(table, 0.2).tolist() == [[True, True, False]]
-
-
-@pytest.mark.parametrize("symmetric", [False, True])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_list_against_every_threshold(seed, symmetric):
-    probs, _, mask = random_case(seed, symmetric)
-    edges = distinct(mask, symmetric)
-    for rate in (0.05, 0.1, 0.2, 0.3, 0.5):
-        best: set[tuple[int, int]] = set()
-        for threshold in {probs[e].item() for e in edges if probs[e] >= 0.5}:
-            chosen = {e for e in edges if probs[e] >= threshold}
-            if sum(1 - probs[e].item() for e in chosen) / len(chosen) <= rate + 1e-9 and len(chosen) > len(best):
-                best = chosen
-        false = sum(1 - probs[e].item() for e in best)
-        if symmetric:
-            best |= {(j, i) for i, j in best}
-        found = listed_edges(probs, rate, mask, symmetric=symmetric)
-        assert {tuple(e) for e in found.nonzero().tolist()} == best
-        assert false_discoveries(probs, found.triu() if symmetric else found) == pytest.approx(false)
 
 
 @pytest.mark.parametrize("degrees", [None, 5])
@@ -183,24 +129,15 @@ def test_expected_wrong_edges_is_an_average_over_graphs():
 
 
 CALLS = {
-    "rate in percent": (
-        lambda: listed_edges(PROBS, 5),
-        "fdr must be a number between 0 and 1, got 5; pass for example",
-    ),
     "rate of zero": (
         lambda: significant_edges(PROBS, ERRORS, rate=0.0),
         "rate must be a number between 0 and 1, got 0.0",
-    ),
-    "logits": (
-        lambda: listed_edges(PROBS - 2, 0.1),
-        "exists must have values in [0, 1], or NaN where unknown, got -1.0",
     ),
     "not square": (
         lambda: expected_wrong_edges(PROBS[:2], 0.1),
         "edge_probs must be a tensor of floats (node, node), got",
     ),
     "integers": (lambda: expected_wrong_edges(torch.eye(2).long(), 0.5), "got torch.int64 of (2, 2); pass one"),
-    "mask": (lambda: listed_edges(PROBS, 0.1, PROBS), "learned must be a tensor of booleans of shape (3, 3)"),
     "flags": (
         lambda: expected_wrong_edges(PROBS, 0.1, identifiable=[True]),
         "identifiable must be a tensor of booleans of",
@@ -222,9 +159,6 @@ CALLS = {
         "dependence must be 'positive' or 'any', got",
     ),
     "threshold": (lambda: expected_wrong_edges(PROBS, -1), "threshold must be a probability from 0 to 1, got -1; pass"),
-    "directed": (lambda: listed_edges(PROBS, 0.1, symmetric=True), "exists must equal its transpose in a sym"),
-    "no matrix": (lambda: listed_edges(PROBS[0], 0.1), "exists must be a tensor of floats (row, column), got torch.f"),
-    "other list": (lambda: false_discoveries(PROBS, PROBS), "listed must be a tensor of booleans of shape (3, 3)"),
 }
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tacit.assessment.uncertainty.decisions import ACTS, acting_words
+from tacit.assessment.uncertainty.decisions import acting_words
 from tacit.assessment.uncertainty.explanations import (
     HALF_LIVES,
     explained_gates,
@@ -11,6 +11,7 @@ from tacit.assessment.uncertainty.explanations import (
     noise_sizes,
     usual_rows,
 )
+from tacit.edges import ACTS
 from tacit.local import GatedRegression
 from tacit.observation import GaussianNoise
 

@@ -30,14 +30,11 @@ from tacit.assessment.evidence.parent_evidence import (
 from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
 from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
 from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, simultaneous_evidence
-from tacit.assessment.evidence.units import EdgeUnits, edge_units
 from tacit.assessment.evidence.volatility import smoothed
 from tacit.assessment.evidence.within_step import (
-    DIRECTIONS,
     LAGGED_PARENTS,
     LEARNED,
     NOT_GAUSSIAN,
-    OPEN,
     RULE,
     TIME,
     WithinStep,
@@ -47,7 +44,6 @@ __all__ = [
     "ABSENT",
     "BELIEVED",
     "CAUTION",
-    "DIRECTIONS",
     "FEWEST_CYCLES",
     "FEWEST_ROWS",
     "KEEP",
@@ -56,7 +52,6 @@ __all__ = [
     "LEARNED",
     "MOST_SERIES",
     "NOT_GAUSSIAN",
-    "OPEN",
     "RESAMPLES",
     "RULE",
     "SHORTEST",
@@ -66,14 +61,12 @@ __all__ = [
     "Candidates",
     "Clock",
     "ColumnForm",
-    "EdgeUnits",
     "Evidence",
     "LagProfiles",
     "ParentEvidence",
     "SimultaneousEvidence",
     "Term",
     "WithinStep",
-    "edge_units",
     "find_backgrounds",
     "find_changes",
     "group_names",

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.assessment.evidence.units import EdgeUnits, edge_units
 from tacit.shapes import EdgeMask
 
 KEEP = 0.1  # edges that exist with at least this probability are learned; the others are fixed at 0
@@ -39,11 +38,6 @@ class Evidence:
     either: EdgeNumbers | None = None
 
     @property
-    def units(self) -> EdgeUnits:
-        """The edges, each group of copies once."""
-        return edge_units(self.exists, self.either, None, groups=self.groups)
-
-    @property
     def kept(self) -> EdgeMask:
-        """The edges that may exist: only these are learned. The first member stands for a group of copies."""
-        return may_exist(self.units.values)
+        """The edges that may exist: only these are learned."""
+        return may_exist(self.exists)

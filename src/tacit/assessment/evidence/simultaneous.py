@@ -30,8 +30,9 @@ from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.within_candidates import MOST, START_DENSITY, WithinCandidates, require_distinct
 from tacit.assessment.evidence.within_effects import within_effects
 from tacit.assessment.evidence.within_scores import TargetScores, target_scores
-from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, RULE, TIME, WithinStep
+from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, RULE, TIME, WithinStep
 from tacit.data import Pairs
+from tacit.edges import OPEN
 from tacit.errors import require
 from tacit.predictors import SeriesLayout
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-DIRECTIONS = ("", "time", "learned", "lagged parents", "open", "rule")
+from tacit.edges import OPEN
+
+# places in tacit.edges.DIRECTIONS
 TIME = 1  # the edge acts at later lags, if it exists: time gives the direction
 LEARNED = 2  # from noise that is not Gaussian
 LAGGED_PARENTS = 3  # from lagged parents of both nodes
-OPEN = 4  # either direction fits the data
 RULE = 5  # a rule requires the edge, or forbids the other direction within the step
 NOT_GAUSSIAN = 0.01  # level of the test of Gaussian noise
 
@@ -23,7 +24,7 @@ class WithinStep:
 
     ``probs``       the probability that each edge acts within the step; ``lagged``  that it acts at later lags
     ``either``      the probability of an edge in either direction, at any lag; symmetric
-    ``directions``  how the direction of an edge within the step was determined, an index of ``DIRECTIONS``:
+    ``directions``  how the direction of an edge within the step was determined, a place in ``tacit.edges.DIRECTIONS``:
                     ``OPEN`` for both directions of a pair, ``TIME`` if there is no such effect
     ``acyclic``     the edges within the step of the fitted model: a most likely acyclic graph
     ``gaussian``    the p-value of the test that all noise is Gaussian
@@ -50,9 +51,4 @@ class WithinStep:
     @property
     def undirected(self) -> Bool[Tensor, "node node"]:
         """The undirected pairs, whose direction is open; each once, above the diagonal."""
-        return undirected_pairs(self.directions)
-
-
-def undirected_pairs(directions: Int[Tensor, "node node"]) -> Bool[Tensor, "node node"]:
-    """Return the pairs of :attr:`WithinStep.undirected`, from the column of ``edges.csv``."""
-    return (directions == OPEN).triu(1)
+        return (self.directions == OPEN).triu(1)

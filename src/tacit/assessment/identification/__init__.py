@@ -10,11 +10,10 @@ from tacit.assessment.identification.representations import (
     Representation,
     find_representations,
 )
-from tacit.assessment.identification.verdict import FLAGS, Identifiability, identify
+from tacit.assessment.identification.verdict import Identifiability, identify
 
 __all__ = [
     "CERTAIN",
-    "FLAGS",
     "LOOPS_OFF",
     "LOOPS_ON",
     "Identifiability",

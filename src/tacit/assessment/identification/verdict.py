@@ -28,7 +28,7 @@ by chance: pairs that agree are tested again on other inputs and graphs, which c
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Float, UInt8
@@ -37,6 +37,7 @@ from torch import Generator, Tensor
 from tacit.assessment.identification.effects import Flips, Spread, flip_edges, free_edges, place_effects, prepare_trials
 from tacit.assessment.identification.injectivity import Injectivity, check_injectivity
 from tacit.assessment.identification.separation import can_separate, separation_errors
+from tacit.edges import FLAGS
 from tacit.errors import require, require_int
 from tacit.graph import NamedNodes
 from tacit.local import CLEAR
@@ -45,7 +46,6 @@ from tacit.training import LatentGraphModel
 
 LISTED = 5
 Place = tuple[int, int]  # row and column: target and source
-Flag = Literal["", "yes", "no"]
 COSINE, LENGTH = 1e-4, 0.01
 # A smaller relative effect counts as none: float32 rounds at a thousandth of it.
 NEGLIGIBLE = 1e-4
@@ -54,7 +54,6 @@ YES_NO = (
     "For yes-or-no targets only the shape of the response separates how often an edge acts from how strongly; if "
     "effects are small, the data determine only their product."
 )
-FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # whether an edge is identifiable; empty for fixed edges
 
 
 def count_of(number: int, thing: str) -> str:
@@ -205,7 +204,7 @@ class Identifiability:
         """Mask of the learned edges that are identifiable."""
         return self.learned & ~self.without_effect & ~self.too_weak & ~self._with_twin
 
-    def flag(self, i: int, j: int) -> Flag:
+    def flag(self, i: int, j: int) -> str:
         """Return whether the edge from node j to node i is identifiable; empty for a fixed edge."""
         return FLAGS[int(self.flags()[i, j])]
 

@@ -13,16 +13,11 @@ from tacit.assessment.uncertainty.bootstrap import (
 from tacit.assessment.uncertainty.boundary import rounded_at_boundary
 from tacit.assessment.uncertainty.comparison import adopt, loss_difference, mean_loss
 from tacit.assessment.uncertainty.decisions import (
-    ACTS,
     ALWAYS_ABOVE,
-    FDR,
-    LISTED_FROM,
     EdgeTests,
     WrongEdges,
     acting_words,
     expected_wrong_edges,
-    false_discoveries,
-    listed_edges,
     significant_edges,
 )
 from tacit.assessment.uncertainty.direct import estimate_acting, has_direct_estimate
@@ -33,11 +28,8 @@ from tacit.assessment.uncertainty.residual import residual_deviation
 from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, sandwich
 
 __all__ = [
-    "ACTS",
     "ALWAYS_ABOVE",
-    "FDR",
     "FEWEST_REPLICAS",
-    "LISTED_FROM",
     "MOST_PARAMETERS",
     "QUICK_SANDWICH",
     "STARTS",
@@ -57,10 +49,8 @@ __all__ = [
     "edge_intervals",
     "estimate_acting",
     "expected_wrong_edges",
-    "false_discoveries",
     "has_direct_estimate",
     "intervals_around",
-    "listed_edges",
     "loss_difference",
     "mean_loss",
     "reliability",

@@ -2,7 +2,7 @@
 
 There are three questions about the edges to list:
 
-- Does the edge exist? ``exists`` is used by :func:`listed_edges` and :func:`false_discoveries`.
+- Does the edge exist? ``exists`` is used by :func:`tacit.edges.listed_edges`.
 - Is the edge present in a given observation? Its probability is used by :func:`expected_wrong_edges`.
 - Is the probability significantly above a level? Its standard error is used by :func:`significant_edges`.
 
@@ -16,7 +16,6 @@ graph the two entries of a pair are one edge.
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.assessment.uncertainty.checks import (
@@ -26,18 +25,12 @@ from tacit.assessment.uncertainty.checks import (
     require_probabilities,
     require_share,
 )
-from tacit.errors import InputError, require, require_positive
+from tacit.edges import ACTS, FDR
+from tacit.errors import require, require_positive
 from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 
-# Probabilities are stored in single precision: 1 - 0.95 is not exactly 0.05, but should count as such.
-ROUNDING = 1e-7
-FDR = 0.1  # expected share of false edges among the listed ones
-ACTS = ("", "always", "at times", "undecided")
 ALWAYS_ABOVE = 0.9  # an edge always acts if its interval lies above this
-LISTED_FROM = 0.5  # edges with a lower probability are never listed
 
-Exists = Float[Tensor, "row column"]
-Shown = Bool[Tensor, "row column"]
 Dependence = Literal["positive", "any"]
 
 
@@ -54,46 +47,6 @@ class WrongEdges(NamedTuple):
     false: float
     missed: float
     total: float
-
-
-def listed_edges(exists: Exists, fdr: float = FDR, learned: Shown | None = None, *, symmetric: bool = False) -> Shown:
-    r"""Return the largest list of edges with $e \ge 1/2$ and an expected share of false edges of at most ``fdr``.
-
-    $$\{ij : e_{ij} \ge t\} \quad\text{with the smallest } t \ge \tfrac12 \text{ for which}\quad
-    \operatorname{mean}_{e_{ij} \ge t} (1 - e_{ij}) \le \text{fdr}$$
-
-    $e$ is the probability that an edge exists, in a matrix or a table of candidates; NaN if it was not computed. Edges
-    with equal $e$ are listed together or not at all; the list can be empty.
-
-    >>> listed_edges(torch.tensor([[1.0, 0.9], [0.8, 0.6]]), 0.1)
-    tensor([[ True,  True],
-            [ True, False]])
-    """
-    require_share("fdr", fdr, FDR)
-    _require_exists(exists)
-    places = exists.detach() >= LISTED_FROM  # false where it is NaN
-    if learned is not None:
-        require_mask("learned", learned, exists)
-        places &= learned.to(exists.device)
-    if symmetric:
-        places = distinct_edges("exists", exists.nan_to_num(0.0), places, symmetric)
-    false = 1 - exists.detach().double()[places]
-    ranked = false.sort().values
-    so_many = torch.searchsorted(ranked, false, right=True)  # edges at least as likely as each, including itself
-    share = ranked.cumsum(0)[so_many - 1] / so_many
-    return _placed(share <= fdr + ROUNDING, places, symmetric)
-
-
-def false_discoveries(exists: Exists, listed: Shown) -> float:
-    r"""Return the expected number of false edges in a list: $\sum_{\text{listed}} (1 - e_{ij})$.
-
-    >>> exists = torch.tensor([[1.0, 0.75], [0.75, 0.25]])
-    >>> false_discoveries(exists, listed_edges(exists, 0.2))
-    0.5
-    """
-    _require_exists(exists)
-    require_mask("listed", listed, exists)
-    return float((1 - exists.detach().double())[listed].sum())
 
 
 def acting_words(
@@ -224,21 +177,6 @@ def _placed(chosen: Tensor, places: EdgeMask, symmetric: bool) -> EdgeMask:
     mask = torch.zeros_like(places)
     mask[places] = chosen
     return mask | mask.mT if symmetric else mask
-
-
-def _require_exists(exists: Exists) -> None:
-    require(
-        isinstance(exists, Tensor) and exists.is_floating_point() and exists.ndim == 2,
-        f"exists must be a tensor of floats (row, column), got {getattr(exists, 'dtype', type(exists).__name__)} of "
-        f"{tuple(getattr(exists, 'shape', ()))}; pass the probability that each edge exists",
-    )
-    outside = (exists < 0) | (exists > 1)
-    if outside.any():
-        place = outside.nonzero()[0].tolist()
-        raise InputError(
-            f"exists must have values in [0, 1], or NaN where unknown, got {exists[tuple(place)].item()} at "
-            f"{place}; pass probabilities"
-        )
 
 
 def _require_probability(name: str, value: object) -> None:

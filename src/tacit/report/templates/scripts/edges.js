@@ -15,11 +15,12 @@ const DIRECTION_SENTENCES = {
   "lagged parents": "direction from lagged parents",
   open: "direction within the step is open; an effect after the step gives it",
 };
+const flagOf = (run, edge) => shared.columns.identifiable.words[run.identifiable[edge]];
 const OPEN_SENTENCE = "direction open: either direction fits the data";
 
 // How the direction is known, in a word; pairs whose direction is open are said to have no arrow.
 export function directionWord(run, edge) {
-  const word = shared.directions[run.direction[edge]];
+  const word = shared.columns.direction.words[run.direction[edge]];
   if (word !== "open") return word || "–";
   return run.undirected[edge] ? "open (no arrow)" : "later effect";
 }
@@ -30,8 +31,7 @@ export const hasArrow = (run, edge) => !run.symmetric && !run.undirected?.[edge]
 export const isListed = (run, edge) => run.hasEvidence && run.decides[edge] >= run.listedFrom;
 
 // With evidence all edges are drawn, whether they are identifiable or not.
-export const isHidden = (run, edge) =>
-  !run.hasEvidence && run.identifiable !== null && shared.flags[run.identifiable[edge]] === "no";
+export const isHidden = (run, edge) => !run.hasEvidence && run.identifiable !== null && flagOf(run, edge) === "no";
 
 // In which situation the shown probability holds; nothing where edges do not depend on it.
 function situationText(run, edge) {
@@ -50,7 +50,7 @@ function probabilityLines(run, edge) {
 }
 
 function directionLines(run, edge) {
-  const word = run.direction && shared.directions[run.direction[edge]];
+  const word = run.direction && shared.columns.direction.words[run.direction[edge]];
   if (!word) return [];
   const within = Number.isNaN(run.within_step[edge])
     ? []
@@ -76,7 +76,7 @@ export function edgeText(run, edge) {
   lines.push(...directionLines(run, edge));
   if (run.truth) lines.push(`truth ${run.truth[edge].toFixed(3)}, error ${run.error[edge].toFixed(3)}`);
   if (!Number.isNaN(run.probability[edge])) {
-    const flag = run.identifiable && FLAG_SENTENCES[shared.flags[run.identifiable[edge]]];
+    const flag = run.identifiable && FLAG_SENTENCES[flagOf(run, edge)];
     lines.push(flag ?? "identifiability was not tested");
   }
   return lines.join("<br>");

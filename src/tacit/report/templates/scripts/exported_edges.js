@@ -1,14 +1,19 @@
 // The edges that an export holds: those that reach the threshold of the drawing, with the numbers that are known.
 import { hasArrow, isHidden } from "./edges.js";
+import { shared } from "./stored.js";
 
-const NUMBERS = ["exists", "probability", "std_error", "low", "high", "effect", "lag"];
-
+const exportedOf = (run, kind) =>
+  Object.keys(shared.columns).filter((name) => {
+    const column = shared.columns[name];
+    return column.exported && column.kind === kind && run[name];
+  });
 export const exportedEdges = (run, { threshold, showHidden }) =>
   run.order.filter(
     (edge) => run.between[edge] && run.decides[edge] >= threshold && (showHidden || !isHidden(run, edge)),
   );
 
-export const exportedNumbers = (run) => NUMBERS.filter((name) => run[name]);
+export const exportedNumbers = (run) => exportedOf(run, "number");
+export const exportedTexts = (run) => exportedOf(run, "text");
 
 // Return the numbers of an edge; those that are not known are left out.
 export function edgeNumbers(run, edge) {
@@ -22,8 +27,9 @@ export function edgeRows(run, edges) {
   for (const edge of edges) {
     const [source, target] = [run.source[edge], run.target[edge]];
     const isOpen = !run.symmetric && !hasArrow(run, edge);
-    const group = run.groups.has(edge) ? { group: run.groups.get(edge) } : {};
-    const attributes = { ...edgeNumbers(run, edge), ...(isOpen ? { direction: "open" } : {}), ...group };
+    const texts = exportedTexts(run).filter((name) => run[name].has(edge));
+    const named = Object.fromEntries(texts.map((name) => [name, run[name].get(edge)]));
+    const attributes = { ...edgeNumbers(run, edge), ...(isOpen ? { direction: "open" } : {}), ...named };
     rows.push([source, target, attributes]);
     if (isOpen) rows.push([target, source, attributes]);
   }

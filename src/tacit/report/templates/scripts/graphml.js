@@ -1,5 +1,5 @@
 // The graph as GraphML, which networkx, igraph, Gephi and Cytoscape read. Nodes are named by their names.
-import { edgeRows, exportedNumbers } from "./exported_edges.js";
+import { edgeRows, exportedNumbers, exportedTexts } from "./exported_edges.js";
 import { xmlText } from "./text.js";
 
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;" };
@@ -37,7 +37,7 @@ export function graphmlText(run, edges) {
     ...places,
     ...numbers,
     key("direction", "edge", "string"),
-    ...(run.groups.size ? [key("group", "edge", "string")] : []),
+    ...exportedTexts(run).map((name) => key(name, "edge", "string")),
     `  <graph edgedefault="${run.symmetric ? "undirected" : "directed"}">`,
     ...run.names.map((_, node) => nodeLine(run, node)),
     ...edgeRows(run, edges).map((row) => edgeLine(run, row)),

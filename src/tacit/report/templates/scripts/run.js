@@ -5,16 +5,15 @@
 import { readLags } from "./lags.js";
 import { isTall, upright } from "./portrait.js";
 import { largestSpreads, readSituations } from "./situations.js";
-import { roundToSixDigits, unpack } from "./stored.js";
+import { roundToSixDigits, shared, unpack } from "./stored.js";
 import { isolated, plotlyText, shortened } from "./text.js";
 
 const LONGEST_LABEL = 60;
 
 function unpackEdges(run, edges) {
-  const numbers = ["std_error", "low", "high", "truth", "exists", "effect", "lag", "within_step"];
-  const columns = [...numbers, "identifiable", "direction", "varies", "undirected"].map((name) => [name, null]);
-  for (const [name, packed] of Object.entries({ ...Object.fromEntries(columns), ...edges })) {
-    const values = packed && unpack(packed);
+  for (const name of Object.keys(shared.columns)) run[name] = null;
+  for (const [name, packed] of Object.entries(edges)) {
+    const values = unpack(packed);
     run[name] = values instanceof Float32Array ? Float64Array.from(values, roundToSixDigits) : values;
   }
   if (!run.source) {
@@ -43,12 +42,11 @@ export function readRun(stored) {
   const run = { ...stored, names: stored.nodes, numNodes: stored.nodes.length };
   unpackEdges(run, stored.edges);
   run.numEdges = run.probability.length;
-  run.groups = new Map(stored.groups); // from the first edge of a group of copied sources to the name of the group
-  run.changed = stored.changed && new Map(stored.changed); // from an edge to the time at which it changes
+  for (const [name, texts] of Object.entries(stored.texts)) run[name] = new Map(texts); // from an edge to a text
+  run.groups = run.group ?? new Map(); // from the first edge of a group of copied sources to the name of the group
   run.hasEvidence = run.exists !== null;
   run.acts = run.probability.map((value) => value || 0);
   run.decides = run.hasEvidence ? run.exists.map((value) => value || 0) : run.acts;
-  run.error = run.truth && Float64Array.from(run.truth, (truth, edge) => Math.abs(truth - run.acts[edge]));
   run.between = run.source.map((source, edge) => source !== run.target[edge]);
   run.order = Uint32Array.from(run.probability.keys()).sort((a, b) => compareEdges(run, a, b));
   run.labels = run.names.map((name) => isolated(plotlyText(shortened(name, LONGEST_LABEL))));

@@ -6,7 +6,7 @@ import { saveFile } from "./files.js";
 import { lagChart, lagText } from "./lags.js";
 import { shared } from "./stored.js";
 import { firstColumn, isName, nameFilter, sortedEdges } from "./table_rows.js";
-import { grouped, plural, signed, threeDigits, wholeNumber } from "./text.js";
+import { grouped, numberText, plural } from "./text.js";
 import { isPrinting } from "./theme.js";
 import { variesWord, varyingButton } from "./varying_cell.js";
 
@@ -15,13 +15,11 @@ const PAPER_ROWS = 40;
 function cellText(run, column, edge) {
   if (column === "source" && run.groups.has(edge)) return run.groups.get(edge);
   if (isName(column)) return run.names[run[column][edge]];
-  if (column === "effect") return signed(run.effect[edge]);
-  if (column === "lag") return wholeNumber(run.lag[edge]);
   if (column === "varies") return variesWord(run, edge);
-  if (column === "changed") return run.changed.get(edge) ?? "–";
   if (column === "direction") return directionWord(run, edge);
-  if (column === "identifiable") return shared.flagLabels[shared.flags[run.identifiable[edge]]];
-  return threeDigits(run[column][edge]);
+  const { kind, labels, digits, signed } = shared.columns[column];
+  if (kind === "text") return run[column].get(edge) ?? "–";
+  return kind === "word" ? labels[run[column][edge]] || "–" : numberText(run[column][edge], digits, signed);
 }
 
 function newRow(run, columns, edge, showCurve) {

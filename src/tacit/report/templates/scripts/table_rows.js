@@ -27,11 +27,12 @@ function sortValues(run, column) {
     run.nameRanks ??= nameRanks(run);
     return Uint32Array.from(run[column], (node) => run.nameRanks[node]);
   }
-  if (column === "identifiable") return run.identifiable.map((code) => FLAG_ORDER.indexOf(shared.flags[code]));
+  const { kind, words } = shared.columns[column] ?? {};
+  if (column === "identifiable") return run.identifiable.map((code) => FLAG_ORDER.indexOf(words[code]));
   if (column === "varies") return Float64Array.from(run.order.keys(), (edge) => variesOrder(run, edge));
-  if (column === "changed") {
-    const times = [...new Set(run.changed.values())].sort(new Intl.Collator("en", { numeric: true }).compare);
-    return Float64Array.from(run.order.keys(), (edge) => times.indexOf(run.changed.get(edge)));
+  if (kind === "text") {
+    const texts = [...new Set(run[column].values())].sort(new Intl.Collator("en", { numeric: true }).compare);
+    return Float64Array.from(run.order.keys(), (edge) => texts.indexOf(run[column].get(edge)));
   }
   return run[column].map((value) => (Number.isNaN(value) ? -Infinity : value));
 }

@@ -18,6 +18,8 @@ export const plural = (count, word) => `${grouped(count)} ${word}${count === 1 ?
 export const isolated = (name) => (RIGHT_TO_LEFT.test(name) ? `\u2068${name}\u2069` : name);
 
 export const sixDigits = (value) => (Number.isNaN(value) ? "" : String(Number(value.toPrecision(6))));
-export const threeDigits = (value) => (Number.isNaN(value) ? "–" : value.toFixed(3));
-export const wholeNumber = (value) => (Number.isNaN(value) ? "–" : value.toFixed(0));
-export const signed = (value) => (Number.isNaN(value) ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`);
+const withSign = (value, digits) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+export const numberText = (value, digits, isSigned) =>
+  Number.isNaN(value) ? "–" : isSigned ? withSign(value, digits) : value.toFixed(digits);
+export const threeDigits = (value) => numberText(value, 3, false);
+export const signed = (value) => numberText(value, 3, true);

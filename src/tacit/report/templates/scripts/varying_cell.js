@@ -1,4 +1,6 @@
 // Whether an edge varies, for a cell of the table: a word or a range, and a small curve.
+import { shared } from "./stored.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const [WIDEST, NARROWEST, POINT, HEIGHT] = [60, 24, 12, 22];
 
@@ -15,7 +17,7 @@ function rangeText({ table, lowest, highest }) {
 
 // Return "yes", "no", or a dash where the edge was not tested; of regimes the lowest and the highest probability.
 export function variesWord(run, edge) {
-  if (run.varies) return run.variesWords[run.varies[edge]] || "–";
+  if (run.varies) return shared.columns.varies.words[run.varies[edge]] || "–";
   const found = run.spreads.get(edge);
   return found ? `${found.lowest.probability.toFixed(2)} to ${found.highest.probability.toFixed(2)}` : "–";
 }
@@ -24,7 +26,7 @@ export function variesWord(run, edge) {
 export function variesOrder(run, edge) {
   const spread = run.spreads.get(edge)?.spread;
   if (spread !== undefined) return 1 + spread;
-  return run.varies && run.variesWords[run.varies[edge]] ? 0 : -1;
+  return run.varies?.[edge] ? 0 : -1;
 }
 
 function chart({ table, curve }) {

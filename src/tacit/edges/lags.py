@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
+from tacit.edges.schema import LAG_COLUMNS, names
+
 LAGS = "lags.csv"
-LAG_COLUMNS = ("source", "target", "lag", "effect", "share")
 
 
 def numbers(values: Any) -> torch.Tensor:
@@ -59,13 +60,13 @@ class LagTable(BaseModel):
         source, target = ([node_names[ends[edge]] for edge in row.tolist()] for ends in (self.source, self.target))
         lag = (self.first + column).tolist()
         values = (source, target, lag, self.effects[row, column].tolist(), self.shares[row, column].tolist())
-        return dict(zip(LAG_COLUMNS, values, strict=True))
+        return dict(zip(names(LAG_COLUMNS), values, strict=True))
 
     def text(self, node_names: Sequence[str]) -> str:
         """Return ``lags.csv``."""
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(LAG_COLUMNS)
+        lines.writerow(names(LAG_COLUMNS))
         for source, target, lag, *numbers in zip(*self.columns(node_names).values(), strict=True):
             lines.writerow([source, target, lag, *("" if value != value else f"{value:.6g}" for value in numbers)])
         return text.getvalue()

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from tacit.edges.schema import BY_COLUMNS, names
+
 if TYPE_CHECKING:
     import pandas
 
 EDGES_BY = "edges_by.csv"
-BY_NUMBERS = ("probability", "std_error", "low", "high")
-BY_COLUMNS = ("source", "target", "by", "value", *BY_NUMBERS)
+BY_NUMBERS = tuple(one.name for one in BY_COLUMNS if one.kind == "number")
 REGIME = "regime"  # ``by`` of regimes; their ``value`` is a number, 1 for the regime with the largest weight
 
 
@@ -51,7 +52,7 @@ class EdgesBy(BaseModel):
 
     @model_validator(mode="after")
     def _even(self) -> "EdgesBy":
-        lengths = {name: len(getattr(self, name)) for name in BY_COLUMNS}
+        lengths = {name: len(getattr(self, name)) for name in names(BY_COLUMNS)}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"columns must have one length, got {lengths}")
         return self
@@ -62,12 +63,12 @@ class EdgesBy(BaseModel):
     @classmethod
     def joined(cls, parts: "Sequence[EdgesBy]") -> "EdgesBy":
         """Return the rows of several tables, one after another."""
-        return cls(**{name: [cell for part in parts for cell in getattr(part, name)] for name in BY_COLUMNS})
+        return cls(**{name: [cell for part in parts for cell in getattr(part, name)] for name in names(BY_COLUMNS)})
 
     def columns(self, node_names: Sequence[str]) -> dict[str, list[Any]]:
         """Return the columns with the names of the nodes."""
-        names = {end: [node_names[node] for node in getattr(self, end)] for end in ("source", "target")}
-        return {name: names.get(name, getattr(self, name)) for name in BY_COLUMNS}
+        ends = {end: [node_names[node] for node in getattr(self, end)] for end in ("source", "target")}
+        return {name: ends.get(name, getattr(self, name)) for name in names(BY_COLUMNS)}
 
     def frame(self, node_names: Sequence[str]) -> "pandas.DataFrame":
         """Return the table, with NaN for unknown numbers."""
@@ -80,7 +81,7 @@ class EdgesBy(BaseModel):
         """Return ``edges_by.csv``."""
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(BY_COLUMNS)
+        lines.writerow(names(BY_COLUMNS))
         for *words, probability, error, low, high in zip(*self.columns(node_names).values(), strict=True):
             cells = (probability, error, low, high)
             lines.writerow([*words, *("" if value is None else f"{value:.6g}" for value in cells)])
