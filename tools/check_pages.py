@@ -134,12 +134,12 @@ def quoted_figures() -> Complaints:
     """The README quotes the pages that it links to; the page on choosing quotes the table of losses."""
     for line in read(ROOT / "README.md").splitlines():
         if line.startswith("|") and " ± " in line:
-            linked = [read(ROOT / page) for page in re.findall(r"\]\((docs/results/[^)]+)\)", line)]
+            linked = [read(ROOT / page) for page in re.findall(r"\]\((docs/results/[^)#]+)", line)]
             drawn = "\n".join(linked).replace("**", "").replace("% | ", "% ± ")
             for figure in re.findall(r"[\d.]+%? ± [\d.]+%?", line):
                 if figure not in drawn:
                     yield f"README.md: {figure} must be on a page that its row links to: {cells(line)[0]}"
-    results = read(RESULTS / "losses" / "table.md").replace("**", "")
+    results = read(RESULTS / runner.PAGE).split("## validation")[0].replace("**", "")
     measured = {}
     for line in results.split("psi frozen")[0].splitlines():
         if " ± " in line and line.startswith("|"):

@@ -1,0 +1,35 @@
+"""A hook of mkdocs: parts of pages that the package knows best, in place of a comment ``<!-- generated: NAME -->``."""
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+
+MARK = re.compile(r"^<!-- generated: (.+) -->$", re.MULTILINE)
+
+
+def config_file() -> str:
+    """Return the file that ``tacit fit --init`` writes, as a block."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "choices.toml")
+        subprocess.run([sys.executable, "-m", "tacit", "fit", "--init", path, "--quiet"], check=True)
+        return f'```toml title="choices.toml"\n{path.read_text(encoding="utf-8").strip()}\n```'
+
+
+PARTS: dict[str, Callable[[], str]] = {"the config file": config_file}
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Replace every mark of a page."""
+    return MARK.sub(_part, markdown)
+
+
+def _part(match: re.Match[str]) -> str:
+    if match[1] not in PARTS:
+        raise PluginError(f"a generated part must be one of {', '.join(PARTS)}, got {match[1]}")
+    return PARTS[match[1]]()
