@@ -80,8 +80,7 @@ def _main_table(size: int, values: Values) -> Table:
     networks = values["networks"]
     rows = [[method, *ranking_cells(found), str(len(found))] for method, found in method_rankings(networks).items()]
     notes = [
-        "mean ± deviation over networks, and over starts where each counts; a weight and a gate per edge, one lag, "
-        "noise per gene",
+        "mean ± deviation over networks; a weight and a gate per edge, one lag, noise per gene",
         f"the prior follows from {REGULATORS:g} expected regulator of a gene, the same for all networks, and from "
         "the residuals of ridge; starts and steps were chosen on simulated networks",
         RANKING_NOTE,

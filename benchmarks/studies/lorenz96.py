@@ -49,7 +49,7 @@ class Lorenz96(Study):
             for method, found in method_rankings(series).items():
                 rows.append([*setting, method, *ranking_cells(found), str(len(found))])
         notes = [
-            "mean ± deviation over series, and over starts where each counts; a weight and a gate per edge and lag, "
+            "mean ± deviation over series; a weight and a gate per edge and lag, "
             "noise per node; Lorenz-96 has products of neighbours, which no method in this table can express",
             f"the prior follows from {NEIGHBOURS:g} expected source of a node and from the residuals of ridge; all "
             f"methods read the same lags, of {', '.join(map(str, WINDOWS))} those with the least error of ridge where "

@@ -91,7 +91,7 @@ def test_a_study_runs_draws_and_continues_and_keeps_no_path(name, fixture, tmp_p
     assert {values["options"]["data"] for values in records.values()} == {data.name}
     assert str(tmp_path) not in json.dumps(records)
     assert "cut short (--quick)" in text
-    for method in ("mean of the starts", "each start", "ridge", "lasso"):
+    for method in ("mean of the starts", "ridge", "lasso"):
         assert f"| {method} |" in text
     for table in study.tables(records):
         assert all(len(row) == len(table.columns) for row in table.rows)
