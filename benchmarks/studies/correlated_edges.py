@@ -18,6 +18,8 @@ computes them, from all graphs). Node scope sees the distribution of each node's
 rows and never meets in one output leaves no trace in it, good or bad.
 """
 
+import statistics
+
 from benchmarks.studies.correlated_system import (
     CorrelatedSystem,
     columns_together,
