@@ -111,11 +111,6 @@ FOUND = """
 The share of data sets whose answer states that a shared driver moves several nodes, by how many nodes an unseen series
 reaches in truth.
 """
-AGAINST = """
-## Without the background
-
-The same edges and noise with and without the background, means over the kinds with one.
-"""
 PEERS = """
 ## Where another method ranks better
 
@@ -133,8 +128,7 @@ def page(results: Path = RESULTS) -> str:
     records = read_all(results)
     parts = [HEAD, POOLED, *_pooled(records), KIND_BY_KIND, *_kinds(records)]
     parts += [STATED.format(many=MANY), *_stated(records, ("",)), FOUND, *_drivers(records[TACIT])]
-    parts += [AGAINST, *_backgrounds(records), PEERS.format("; ".join(_better(records)) or "none")]
-    return "\n".join(parts).rstrip() + "\n"
+    return "\n".join([*parts, PEERS.format("; ".join(_better(records)) or "none")]).rstrip() + "\n"
 
 
 def full(results: Path = RESULTS) -> str:
@@ -176,40 +170,30 @@ def _pooled(records: Records) -> list[str]:
 
 def _kinds(records: Records) -> list[str]:
     best = "best peer"
-    lines = _head(
-        "kind", "AUROC: tacit", "tacit fit", best, "false share: tacit", "tacit fit", best, "any listed: tacit", best
-    )
-    for kind in KINDS:
-        if kind in records[TACIT]:
-            words = f"*{_words(kind)}*" + (f": {WHAT[kind]}" if kind in WHAT else "")
-            lines.append(
-                _row(
-                    words,
-                    *_scores(records, kind, EDGES, lambda row: _mean(row, "auroc"), max, "{:.3f}"),
-                    *_scores(records, kind, EDGES, false_share, min, "{:.1%}"),
-                    *(
-                        cell
-                        for place, cell in enumerate(_scores(records, kind, NONE, _any, min, "{:.0%}"))
-                        if place != 1
-                    ),
-                )
+    heads = ["kind", "AUROC: tacit", "tacit fit", best, "false share: tacit", "tacit fit", best]
+    lines = _head(*heads, "without edges, any listed: tacit")
+    for kind, found in records[TACIT].items():
+        none = found.get(NONE, {})
+        lines.append(
+            _row(
+                f"*{_words(kind)}*" + (f": {WHAT[kind]}" if kind in WHAT else ""),
+                *_scores(records, kind, lambda row: _mean(row, "auroc"), max, "{:.3f}"),
+                *_scores(records, kind, false_share, min, "{:.1%}"),
+                f"{any_listed(none):.0%}" if none.get("listed") else "-",
             )
+        )
     return lines
 
 
 def _scores(
-    records: Records, kind: str, truth: str, score: Callable[[Row], float | None], better: Callable[..., Any], form: str
+    records: Records, kind: str, score: Callable[[Row], float | None], better: Callable[..., Any], form: str
 ) -> list[str]:
-    """Return a score of tacit, of a complete fit, and of the best peer with its name."""
-    found = {name: score(own.get(kind, {}).get(truth, {})) for name, own in records.items()}
+    """Return a score in systems with edges: of tacit, of a complete fit, and of the best peer with its name."""
+    found = {name: score(own.get(kind, {}).get(EDGES, {})) for name, own in records.items()}
     peers = {name: value for name, value in found.items() if name not in OURS and value is not None}
     best = better(peers, key=peers.__getitem__) if peers else None
     cells = ["-" if (value := found[name]) is None else form.format(value) for name in (TACIT, FIT)]
     return [*cells, "-" if best is None else f"{form.format(peers[best])} {best}"]
-
-
-def _any(found: Row) -> float | None:
-    return any_listed(found) if found.get("listed") else None
 
 
 def _drivers(found: dict[str, dict[str, Row]]) -> list[str]:
@@ -223,26 +207,6 @@ def _drivers(found: dict[str, dict[str, Row]]) -> list[str]:
     lines = _head("an unseen series reaches", "data sets", "a shared driver is stated")
     for number, driver in sorted(groups.items()):
         lines.append(_row(names.get(number, f"{number} nodes"), f"{len(driver):,}", f"{np.mean(driver):.0%}"))
-    return lines
-
-
-def _backgrounds(records: Records) -> list[str]:
-    lines = _head(
-        "method", "kinds", "AUROC with", "without", "precision with", "without", "false share with", "without"
-    )
-    for name in OURS:
-        own = [found for kind, found in records[name].items() if kind in BACKGROUNDS and {EDGES, PLAIN} <= found.keys()]
-        if own:
-            means = [
-                f"{np.mean([_mean(found[truth], key) for found in own]):.3f}"
-                for key in ("auroc", "aupr")
-                for truth in (EDGES, PLAIN)
-            ]
-            shares = [
-                {key: [one for found in own for one in found[truth].get(key, [])] for key in ("listed", "false")}
-                for truth in (EDGES, PLAIN)
-            ]
-            lines.append(_row(WORDS.get(name, name), str(len(own)), *means, *map(_share, shares)))
     return lines
 
 

@@ -132,7 +132,7 @@ def test_the_page_has_the_figures_of_the_records(tmp_path):
         records.write(name, tmp_path, tmp_path)
     text = page.page(tmp_path)
     assert "| tacit | 1 | 0.800 | 0.500 | 15.0% | 50.0% | 2 / 2 | 2.0 |" in text
-    assert "each node | 0.800 | - | 0.875 ridge | 15.0% | - | - | 50% | - |" in text
+    assert "each node | 0.800 | - | 0.875 ridge | 15.0% | - | - | 50% |" in text
     assert "trend (AUROC 0.800, ridge 0.875, difference -0.075 ± 0.025)." in text
     assert "| all kinds | tacit | 1.0 | 3 | +2.0 ± 1.0 | 1.0 | 3 | +2.0 ± 3.0 |" in text
     assert "| there is none | 4 | 100% |" in text
