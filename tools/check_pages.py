@@ -147,13 +147,13 @@ def quoted_figures() -> Complaints:
             measured[name] = [value.split(" ")[0] for value in (theta, mae, mse)]
     named = {"ELBO": "elbo", "point MSE": "point mse", "energy, joint": "energy", "MMD, joint": "mmd"}
     named["energy, node (default)"] = "ours: energy, node"
-    page = read(DOCS / "how-to" / "choosing.md").replace("**", "").splitlines()
+    page = read(DOCS / "concepts" / "losses.md").replace("**", "").splitlines()
     rows = [cells(line) for line in page if re.match(r"\| (literature|ELBO|point MSE|energy|MMD)", line)]
     if not len(rows) == len(measured) == 9:
-        yield f"docs/how-to/choosing.md must have the 9 losses, got {len(rows)}"
+        yield f"docs/concepts/losses.md must have the 9 losses, got {len(rows)}"
     for name, theta, _, mae, mse, _ in rows:
         if [theta, mae, mse] != measured[named.get(name, name)]:
-            yield f"docs/how-to/choosing.md: {name} must be {measured[named.get(name, name)]}, got {[theta, mae, mse]}"
+            yield f"docs/concepts/losses.md: {name} must be {measured[named.get(name, name)]}, got {[theta, mae, mse]}"
 
 
 def pages() -> Complaints:
