@@ -36,7 +36,6 @@ def page(directory: Path) -> str:
     tables = {
         "waiting": _waiting,
         "networks": _networks,
-        "busy": _busy,
         "pyg": _pyg,
         "accuracy": _accuracy,
         "limit": _limit,
@@ -94,15 +93,6 @@ def _reproduce(directory: Path) -> str:
         f"{seconds / 60:.0f} minutes for {len(found['studies'])} studies, of which training {training / 60:.0f} "
         f"({found['device']})"
     )
-
-
-def _busy(directory: Path) -> str:
-    rows = []
-    for name, job in read(directory, "busy")["jobs"].items():
-        alone = statistics.median(job["seconds"]["0"])
-        for loops, ratio in job["ratio"].items():
-            rows.append([name, loops, f"{alone:.1f}", f"{ratio:.2f}"])
-    return _table(["job", "busy loops", "alone, s", "times as long"], rows)
 
 
 def _pyg(directory: Path) -> str:

@@ -125,7 +125,7 @@ def _sweep(directory: Path, all_seeds: list[str], every: bool = False) -> list[s
     for seeds in all_seeds:
         ours, peer = (study(directory, f"sweep-{seeds}", method) for method in (EVIDENCE, STABILITY))
         for record in (one for one in (ours, peer) if one):
-            kinds = record.get("kinds", {}) if every or record is ours else {}
+            kinds = record.get("kinds", {}) if every else {}
             for kind, values in {"all": record["all"], **kinds}.items():
                 other = _power_at(peer, values["false_share"]) if record is ours and kind == "all" else "-"
                 keys = ("auroc", "aupr", "calibration_error", "calibration_error_may_exist", "log_score")

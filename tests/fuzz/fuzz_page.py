@@ -48,14 +48,9 @@ valid input, one in six or eight is trained to the end.
 test` runs four hundred cases, the same each time. `make fuzz` runs as many as in the table, with a new seed, and draws
 this page. `TACIT_FUZZ_SEED` repeats a run. The defects that were found are listed in `tests/fuzz/DEFECTS.md`.
 
-## Not covered
-
-- `tacit demo` and `tacit reproduce`, except for their options: valid calls train for minutes.
-- Files without read permission: the tests run as root.
-- Numbers in a checkpoint that are finite, of the right shape and with a valid checksum, but absurd: training then fails
-  with exit code 1.
-- scikit-learn's own checks of X and y: their messages may have several lines.
-- The report of a run is drawn in few cases; other tests check it.
+Not covered are valid calls of `tacit demo` and `tacit reproduce`, which train for minutes; files without read
+permission; numbers in a checkpoint that are finite and of the right shape but absurd (training then fails with exit
+code 1); and scikit-learn's own checks of X and y, whose messages may have several lines.
 """
 FOUND = """# Defects that fuzzing found
 

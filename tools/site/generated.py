@@ -21,6 +21,12 @@ def config_file() -> str:
         return f'```toml title="choices.toml"\n{path.read_text(encoding="utf-8").strip()}\n```'
 
 
+def help_of(command: str) -> str:
+    """Return what ``tacit COMMAND --help`` prints, as a block."""
+    done = subprocess.run([sys.executable, "-m", *command.split()], capture_output=True, text=True, check=True)
+    return f"```text\n{done.stdout.strip().replace('python -m tacit', 'tacit')}\n```"
+
+
 PARTS: dict[str, Callable[[], str]] = {"the config file": config_file}
 
 
@@ -30,6 +36,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _part(match: re.Match[str]) -> str:
+    if match[1].startswith("tacit ") and match[1].endswith(" --help"):
+        return help_of(match[1])
     if match[1] not in PARTS:
-        raise PluginError(f"a generated part must be one of {', '.join(PARTS)}, got {match[1]}")
+        raise PluginError(f"a generated part must be a call of --help or {', '.join(PARTS)}, got {match[1]}")
     return PARTS[match[1]]()

@@ -136,10 +136,10 @@ def write_page(
 
 def results_page(directory: Path, studies: Collection[Study], words: str = WORDS, title: str = TITLE) -> str:
     """Return the text of the page of all studies that have records; ``words`` come first."""
-    parts, missing = [f"# {title}\n\n{words}\n"], []
+    parts, missing, said = [f"# {title}\n\n{words}\n"], [], set[str]()
     for study in studies:
         if _whole(study, read_records(directory / study.name)):
-            parts.append(section(study, directory))
+            parts.append(section(study, directory, said))
         else:
             missing.append(study.name)
     parts.append("## Time\n")
@@ -171,10 +171,10 @@ def _whole(study: Study, records: Records) -> bool:
     return {task.name for task in study.tasks()} <= records.keys()
 
 
-def section(study: Study, directory: Path) -> str:
-    """Return the text of one study that has its records. A note that two of its tables share is below the first."""
-    records = read_records(directory / study.name)
-    lines, said = [f"## {study.name}\n\n{study.title}\n"], set[str]()
+def section(study: Study, directory: Path, said: set[str] | None = None) -> str:
+    """Return the text of one study that has its records. A note that was ``said`` above is not repeated."""
+    records, said = read_records(directory / study.name), set() if said is None else said
+    lines = [f"## {study.name}\n\n{study.title}\n"]
     for table in study.tables(records):
         lines.append(replace(table, notes=[note for note in table.notes if note not in said]).markdown())
         said.update(table.notes)
