@@ -17,7 +17,8 @@ def config_file() -> str:
     """Return the file that ``tacit fit --init`` writes, as a block."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "choices.toml")
-        subprocess.run([sys.executable, "-m", "tacit", "fit", "--init", path, "--quiet"], check=True)
+        call = [sys.executable, "-m", "tacit", "fit", "--init", path, "--quiet"]
+        subprocess.run(call, capture_output=True, check=True)
         return f'```toml title="choices.toml"\n{path.read_text(encoding="utf-8").strip()}\n```'
 
 

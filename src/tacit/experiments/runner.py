@@ -179,9 +179,6 @@ def section(study: Study, directory: Path, said: set[str] | None = None) -> str:
         lines.append(replace(table, notes=[note for note in table.notes if note not in said]).markdown())
         said.update(table.notes)
     lines += [f"![{name}]({study.name}/{name}.png)\n" for name in study.figures(records)]
-    seconds = sum(values["seconds"] for values in records.values())
-    training = sum(values.get("train_seconds", 0.0) for values in records.values())
-    lines.append(f"Time: {seconds:.0f} s, of which training {training:.0f} s.\n")
     return "\n".join(lines)
 
 
