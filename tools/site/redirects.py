@@ -30,6 +30,7 @@ MOVED = {
     "how-to/resume": "how-to/scale.html#resume-a-stopped-fit",
     "contributing/releasing": "contributing/testing.html#checklist-of-a-release",
     "results/cpu/RESULTS": "results/RESULTS.html",
+    "results/DEFAULTS": "reference/options.html",
     **{f"reference/{old}": f"reference/{page}.html" for page, names in FOLDERS.items() for old in names},
     **{f"results/{name}/table": f"results/RESULTS.html#{name}" for name in PAPER},
     **{f"results/{name}/table": f"results/STUDIES.html#{name}" for name in OTHERS},
