@@ -55,7 +55,8 @@ def read(directory: Path, name: str) -> Figures:
 
 
 def _table(heads: list[str], rows: list[list[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [heads, ["---"] * len(heads), *rows])
+    lines = [f"| {' | '.join(cells)} |" for cells in [heads, *rows]]
+    return "\n".join([lines[0], "|" + "---|" * len(heads), *lines[1:]])
 
 
 def _waiting(directory: Path) -> str:

@@ -155,7 +155,7 @@ def test_steps_to_an_error():
 
 def test_table_as_markdown():
     table = Table("T", ["a", "b"], [["1", "2"]], ["note"])
-    assert table.markdown() == "**T**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n- note\n"
+    assert table.markdown() == "**T**\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- note\n"
 
 
 def test_ctrl_c_in_a_training_leaves_no_record(tiny, tmp_path, unchecked):
