@@ -44,8 +44,8 @@ AUROC, mean ± standard deviation over networks. *evidence* is tacit without a c
 data. Ridge, lasso, the forest, PCMCI, VARLiNGAM and stability selection read one to three lags: the number with which
 a ridge regression forecasts best. The random forest ranks by importances as GENIE3 does (100 trees, at most 500 rows
 each) and predicts the change of a node. *trained*: edge probabilities of a model that is trained on all edges, the
-mean of several starts ([these studies](STUDIES.md)). The last columns are the paired differences of *evidence* to the
-best other method in AUROC and in average precision, ± their standard errors over networks.
+mean of several starts ([these studies](STUDIES.md)). The last column is the paired difference of *evidence* to the
+best other method, ± its standard error over networks.
 """
 SWEEP = """
 ## Calibration
@@ -80,16 +80,16 @@ def full(directory: Path = RESULTS) -> str:
 def _ranking(directory: Path) -> list[str]:
     found = {on: rankings(directory, on) for on in KNOWN}
     methods = [one for one in dict.fromkeys(name for of in found.values() for name in of) if one != FIT]
-    differences: dict[str, list[str]] = {}
-    for on, _, label, best, mean, error in paired(directory):
-        if label == EVIDENCE:
-            differences.setdefault(on, []).append(f"{mean:+.3f} ± {error:.3f} ({best})")
-    heads = ["graphs", "networks", *methods, "AUROC less the best other", "precision less the best other"]
+    differences: dict[str, str] = {}
+    for on, score, label, best, mean, error in paired(directory):
+        if label == EVIDENCE and score == "AUROC":
+            differences[on] = f"{mean:+.3f} ± {error:.3f} ({best})"
+    heads = ["graphs", "networks", *methods, "evidence less the best other"]
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for on, of in found.items():
         cells = [_spread([row["auroc"] for row in of[name].values()]) if name in of else "-" for name in methods]
         start = [KNOWN[on], str(len(of[EVIDENCE]))]
-        lines.append(f"| {' | '.join([*start, *cells, *differences.get(on, ['-', '-'])])} |")
+        lines.append(f"| {' | '.join([*start, *cells, differences.get(on, '-')])} |")
     return lines
 
 
