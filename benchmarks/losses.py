@@ -16,8 +16,8 @@ from pathlib import Path
 from tacit.assessment.evaluation import edge_prob_errors, predictive_metrics
 from tacit.config import ModelConfig
 from tacit.experiments.losses import elbo_grid
-from tacit.experiments.published import LOSS_TABLE
 from tacit.experiments.replication import PAPER_SETTINGS, predictor_for
+from tacit.experiments.study import LOSS_TABLE
 from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for, replica_seeds
 from tacit.systems import CommunitySystem

@@ -127,17 +127,17 @@ def test_a_full_disk(name, place, small_disk, tmp_path):
 
 
 def test_a_disk_that_fills_up_under_way(place, small_disk, tmp_path):
-    """The run fits and its page does not: the line names the way to go on, and with more space it ends as it should."""
+    """The run fits and its page does not: the line names the command that draws it when there is space."""
     disk, said = small_disk(1000), tmp_path / "said"
     assert end(begin("fit", place / "wide.csv", "--out", disk / "run", *SMALL, said=said)) == 1
     line = one_line(said.read_text())
     assert "No space left on device" in line
-    assert line.endswith(f"resume with 'tacit fit --resume {disk / 'run'}'")
+    assert line.endswith(f"the run is complete; draw its report with 'tacit report {disk / 'run'}'")
     read_run(disk / "run")
-    assert {CALL, CHECKPOINT} <= set(os.listdir(disk / "run"))
+    assert not {CALL, CHECKPOINT} & set(os.listdir(disk / "run"))
     assert not list((disk / "run").rglob("*.partial-*"))
     small_disk(20_000)
-    assert end(begin("fit", "--resume", disk / "run")) == 0
+    assert end(begin("report", disk / "run")) == 0
     found, expected = content(disk / "run"), content(place / "run")
     assert found == expected
 

@@ -1,4 +1,4 @@
-"""Nothing heavy is imported for the help; benchmarks/page.py measures how long it takes."""
+"""Nothing heavy is imported for the help, and nothing that draws for the estimators."""
 
 import subprocess
 import sys
@@ -26,3 +26,12 @@ def test_help_imports_nothing_heavy(arguments):
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert "Usage" in result.stdout
     assert result.stdout.splitlines()[-1].strip() == "imported"
+
+
+def test_the_estimators_load_what_draws_only_for_a_page():
+    drawing = ("matplotlib", "plotly", "jinja2", "networkx", "typer")
+    code = (
+        f"import sys; from tacit import LatentGraphForecaster, load\nprint([n for n in {drawing} if n in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert result.stdout.strip() == "[]"

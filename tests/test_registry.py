@@ -9,7 +9,7 @@ import torch
 
 import tacit
 from tacit.config import DemoConfig, ModelConfig, override
-from tacit.config.registered import registered_names
+from tacit.config.closed import registered_names
 from tacit.errors import InputError
 from tacit.estimators import ScoreFunction
 from tacit.graph import BernoulliGraph

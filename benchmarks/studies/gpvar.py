@@ -7,7 +7,7 @@ from benchmarks.studies.gpvar_system import GPVARSystem
 from benchmarks.studies.lasso import lasso_regression
 from matplotlib.figure import Figure
 
-from tacit.data.ridge import ridge_regression
+from tacit.data.regression import ridge_regression
 from tacit.experiments.replication import mean_and_deviation, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.report.drawing import heatmap_pair

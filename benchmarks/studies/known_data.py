@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool
 
-from tacit.data.arrays import load_arrays
-from tacit.data.cells import require_file
+from tacit.data.files import require_file
+from tacit.data.pair_tables import load_arrays
 from tacit.data.series import Series
 from tacit.data.tables import read_series
 from tacit.errors import InputError, require

@@ -16,8 +16,7 @@ from benchmarks.studies.ranking import edge_ranking
 from torch import Tensor
 
 from tacit.data import Pairs, Scaling, Series
-from tacit.data.regression import PathSolver, RegressionFit, regress
-from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
+from tacit.data.regression import RIDGE_PENALTIES, PathSolver, RegressionFit, regress, ridge_path
 from tacit.data.windows import Windows
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import EdgePrior, EdgeRules, density_prior

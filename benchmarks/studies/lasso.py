@@ -2,7 +2,7 @@ r"""Lasso regression of each node on all others: on a series, the lasso VAR.
 
 $$w = \arg\min_w \tfrac{1}{2n} \lVert y - X w \rVert^2 + \lambda \lVert w \rVert_1$$
 
-The ridge VAR is :func:`tacit.data.ridge.ridge_regression`.
+The ridge VAR is :func:`tacit.data.regression.ridge_regression`.
 """
 
 import warnings

@@ -12,7 +12,7 @@ from benchmarks.studies.known_graph_tables import (
 from benchmarks.studies.known_graphs import Problem, blockwise_errors, compare, sparse
 from matplotlib.figure import Figure
 
-from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
+from tacit.data.regression import RIDGE_PENALTIES, ridge_path
 from tacit.errors import require
 from tacit.experiments.replication import quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work

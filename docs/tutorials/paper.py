@@ -159,7 +159,7 @@ for words, result in results.items():
 import json
 from pathlib import Path
 
-from tacit.experiments.published import LOSS_TABLE
+from tacit.experiments.study import LOSS_TABLE
 from tacit.experiments.replication import column, good_runs, mean_and_deviation
 
 rows = {}

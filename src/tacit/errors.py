@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 LISTED = 20  # known words in a message; the others are counted
 LONGEST = 300  # characters of a message
-RESUME_WITH = "resume with "  # a command follows
+BEFORE_COMMANDS = ("resume with ", "draw its report with ")
 
 
 class InputError(ValueError):
@@ -14,6 +14,10 @@ class InputError(ValueError):
 
 class TrainingError(RuntimeError):
     """A failed computation; the message says where."""
+
+
+class ReportError(RuntimeError):
+    """The run is complete and its report could not be drawn; the message gives the command that draws it."""
 
 
 class ProcessesError(RuntimeError):
@@ -47,7 +51,7 @@ def one_line(text: str) -> str:
     """Return a text as one line of limited length without control characters.
 
     Messages quote user input, which may contain anything. The middle of a long text is left out, because the problem is
-    at its beginning and the remedy at its end; a command after "resume with" is not shortened.
+    at its beginning and the remedy at its end; a command at the end is not shortened.
 
     >>> one_line("column 'a\\x1b[31m'\\n  is \\udcff")
     "column 'a\\\\x1b[31m' is \\\\udcff"
@@ -56,8 +60,8 @@ def one_line(text: str) -> str:
     """
     words = " ".join(text.split())
     shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
-    what, mark, way = shown.rpartition(RESUME_WITH)
-    what, way = (what, mark + way) if mark else (shown, "")
+    start = max(shown.rfind(words) for words in BEFORE_COMMANDS)
+    what, way = (shown[:start], shown[start:]) if start >= 0 else (shown, "")
     limit = max(LONGEST - len(way), LONGEST // 2)
     if len(what) > limit:
         tail = limit // 3

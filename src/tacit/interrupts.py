@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def deferred_interrupts() -> Iterator[list[int]]:
-    """Delay Ctrl-C until the block is done; the list that is yielded is not empty if it was pressed.
+def deferred_interrupts(*, termination: bool = False) -> Iterator[list[int]]:
+    """Delay Ctrl-C until the block is done, and with ``termination`` also SIGTERM; yields the numbers of both.
 
     >>> with deferred_interrupts() as deferred:
     ...     signal.raise_signal(signal.SIGINT)
@@ -19,11 +19,13 @@ def deferred_interrupts() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield held
         return
-    before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    numbers = (signal.SIGINT, signal.SIGTERM) if termination else (signal.SIGINT,)
+    before = {number: signal.signal(number, lambda number, _: held.append(number)) for number in numbers}
     try:
         yield held
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Terminated(BaseException):

@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 from tacit.errors import InputError
 
 LOCK = ".lock"
+BEING_WRITTEN = "{} is being written by another process; wait until that ends"
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)  # of a file system without locks
 
 
@@ -36,6 +37,21 @@ class Lock:
             raise OSError(f"{self.directory} was removed or replaced while the command was running")
 
 
+def being_written(directory: Path) -> bool:
+    """Return whether a process holds the lock of a directory."""
+    if not (directory / LOCK).is_file():
+        return False
+    lock = FileLock(directory / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    except OSError:
+        return False
+    lock.release()
+    return False
+
+
 @contextmanager
 def locked(directory: Path) -> Iterator[Lock]:
     """Hold the lock of a directory while the block runs; a second process is refused.
@@ -53,7 +69,7 @@ def locked(directory: Path) -> Iterator[Lock]:
         lock.acquire()
         file = path.stat()
     except Timeout:
-        raise InputError(f"{directory} is being written by another process; wait until that ends") from None
+        raise InputError(BEING_WRITTEN.format(directory)) from None
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise InputError(

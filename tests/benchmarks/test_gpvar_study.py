@@ -8,7 +8,7 @@ from benchmarks.studies.gpvar_methods import Steps, regression, trained
 from benchmarks.studies.gpvar_system import GPVARSystem
 from benchmarks.studies.ranking import edge_ranking
 
-from tacit.data.ridge import ridge_regression
+from tacit.data.regression import ridge_regression
 from tacit.experiments.study import Listener, Options
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore

@@ -12,8 +12,7 @@ from benchmarks.studies.known_data import KnownGraph, read_dream4
 from benchmarks.studies.known_graphs import BLOCKS, Problem, blockwise_errors, compare, sparse
 from benchmarks.studies.lorenz96 import GROUPS, Lorenz96, chosen_window
 
-from tacit.data.regression import regress
-from tacit.data.ridge import ridge_path
+from tacit.data.regression import regress, ridge_path
 from tacit.data.series import Series
 from tacit.errors import InputError
 from tacit.experiments import runner

@@ -1,6 +1,7 @@
 """``tacit check``: reads a table as ``tacit fit`` does and prints its findings, which a fit prints and records too."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -91,3 +92,18 @@ def test_a_fit_prints_and_records_them(there, tmp_path, capsys):
     lines = shown.err.splitlines()
     first_edges = next(number for number, line in enumerate(lines) if "first look" in line)
     assert [line[7:].strip() for line in lines[:first_edges] if line[7:].strip() in expected] == expected
+
+
+def test_many_cycles_of_a_node_are_counted(tmp_path, capsys):
+    """The profile of working hours takes several waves, which are one line."""
+    hours = np.arange(24 * 70)
+    rng = np.random.default_rng(0)
+    working = ((hours // 24 % 7 < 5) & (hours % 24 >= 8) & (hours % 24 < 18)) * (1 + 0.1 * rng.normal(size=len(hours)))
+    times = np.datetime64("2025-01-06T00") + hours
+    lines = [f"{time},{a:.3f},{b:.3f}" for time, a, b in zip(times, working, rng.normal(size=len(hours)), strict=True)]
+    (tmp_path / "office.csv").write_text("\n".join(["time,present,other", *lines]) + "\n")
+    assert call("check", tmp_path / "office.csv", "--quiet") == 0
+    said = capsys.readouterr().out
+    assert "- daily cycle (present): " in said
+    assert re.search(r"- \d cycles of \S+ hours to \S+ hours \(present\): edges are tested", said)
+    assert said.count("cycle of") == 0

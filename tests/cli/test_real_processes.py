@@ -40,6 +40,37 @@ def test_names_of_the_world_on_a_terminal_of_letters(tacit, tmp_path):
     assert ended.stderr == b"tacit: gr\\xf6\\xdfe.csv: two nodes or more must remain, got none; left out: '\\xe9' (constant)\n"  # noqa: E501 # fmt: skip
 
 
+def test_a_fit_on_a_terminal_that_lacks_letters(tacit, tmp_path):
+    """Names are escaped, also in forecasts on standard output."""
+    (tmp_path / "n.csv").write_text(TABLE.replace("time,a,b", "time,Zürich,Łódź"), encoding="utf-8")
+    ended = tacit("fit", "n.csv", "--out", "run", "--quick", PYTHONIOENCODING="ascii")
+    assert ended.returncode == 0, ended.stderr
+    for command, encoding in (("predict", "cp1252"), ("evaluate", "ascii")):
+        arguments = ("run", "n.csv") if command == "predict" else ("run",)
+        ended = tacit(command, *arguments, PYTHONIOENCODING=encoding)
+        assert ended.returncode == 0, ended.stderr
+        assert b"\\u0141" in ended.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams(tmp_path, closed):
+    shell = f"{sys.executable} -m tacit --version {closed}"
+    ended = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are those of Linux")
+@pytest.mark.parametrize("kilobytes", [314_572, 838_860])
+def test_a_small_address_space(tmp_path, kilobytes):
+    """Refused at once: the libraries may hang while they are loaded."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    shell = f"ulimit -v {kilobytes} && {sys.executable} -m tacit fit t.csv --out run --quiet"
+    ended = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(b"tacit: out of memory: tacit needs an address space of 1.5 GB")
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
 def test_a_pipe_that_nobody_writes_to(tacit, tmp_path):
     os.mkfifo(tmp_path / "e.csv")
     ended = tacit("fit", "t.csv", "--edges", "e.csv", "--quiet")

@@ -80,3 +80,9 @@ def test_what_is_chosen_from_the_data_has_no_default_to_name():
         override(FitConfig(), {"training": {"epochs": 0}})
     with pytest.raises(InputError, match=r"hidden in \[predictor\] is not usable: .*, got 0; the default is 32$"):
         override(FitConfig(), {"predictor": {"hidden": 0}})
+
+
+@pytest.mark.parametrize(("section", "key"), [("training", "epochs"), ("data", "window"), ("assessment", "fdr")])
+def test_true_is_no_number(section, key):
+    with pytest.raises(InputError, match=f"{key} in .{section}. is not usable: input should be a number"):
+        override(FitConfig(), {section: {key: True}})

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tacit.data import Series, calendar_features, with_calendar
-from tacit.data.calendar_features import NUMBERS, PHASES, calendar_number
+from tacit.data.background import NUMBERS, PHASES, calendar_number
 from tacit.errors import InputError
 
 

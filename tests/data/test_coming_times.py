@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit.data.coming_times import coming_times
+from tacit.data.times import coming_times
 
 MONTHS = ("MS", "ME", "BMS", "BME", "2MS", "QS-JAN", "QS-FEB", "QE-DEC", "QE-NOV", "2QS-JAN", "BQE-DEC", "BQS-JAN")
 YEARS = ("YS-JAN", "YE-DEC", "YS-JUL", "YE-FEB", "BYE-DEC")

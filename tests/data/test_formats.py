@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from tacit.data import open_table, read_frame, read_series
-from tacit.data.formats import is_parquet_folder
+from tacit.data.files import is_parquet_folder
 from tacit.errors import InputError
 
 pl = pytest.importorskip("polars")
@@ -146,7 +146,7 @@ def test_sheets(tmp_path):
 
 
 def test_excel_without_openpyxl(written, monkeypatch):
-    monkeypatch.setattr("tacit.data.formats.find_spec", lambda _: None)
+    monkeypatch.setattr("tacit.data.files.find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"requires openpyxl, which is not installed; pip install 'tacit\[excel\]'"):
         open_table(written / "table.xlsx")
 

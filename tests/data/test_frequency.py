@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from tacit.data import read_frame
-from tacit.data.frequency import Frequency
-from tacit.data.grid import Grid
+from tacit.data.times import Frequency, Grid
 from tacit.errors import InputError
 
 WORDS = {

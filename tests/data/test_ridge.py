@@ -5,11 +5,10 @@ import pytest
 import torch
 
 from tacit.data import Pairs
-from tacit.data.regression import regress
-from tacit.data.ridge import ridge_path, ridge_regression
+from tacit.data.regression import regress, ridge_path, ridge_regression
 from tacit.errors import InputError
 
-ridge_module = import_module("tacit.data.ridge")
+ridge_module = import_module("tacit.data.regression")
 
 
 def made_pairs(rng, rows=80, missing=0.0):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tacit.data import Scaling, Series, Windows, deviations_differ, levels_apart
-from tacit.data.series_units import FEWEST_ROWS, SeriesUnits
+from tacit.data.scaling import FEWEST_ROWS, SeriesUnits
 from tacit.errors import InputError
 
 NODES = ("a", "b", "c")

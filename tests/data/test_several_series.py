@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from tacit.data import Series, Windows, read_series
-from tacit.data.row_groups import restarts
-from tacit.data.series_split import FEWEST_SERIES, assign_parts
+from tacit.data.recognition import restarts
+from tacit.data.series import FEWEST_SERIES, assign_parts
 from tacit.errors import InputError
 
 GNW20 = Path(__file__).parents[2] / ".." / "shared" / "data" / "gnw20"

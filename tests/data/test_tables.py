@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from tacit.data import Series, read_coordinates, read_series
-from tacit.data.grid import Grid
+from tacit.data.times import Grid
 from tacit.errors import InputError
 
 WIDE = "time,a,b\n2020-01-01 00:00,1,2.5\n2020-01-01 01:00,,3.5\n2020-01-01 02:00,4,NA\n"
@@ -269,3 +269,10 @@ def test_coordinates(tmp_path):
     for message, (text, nodes) in calls.items():
         with pytest.raises(InputError, match=message):
             read_coordinates(write(tmp_path, text), nodes)
+
+
+def test_one_long_line_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.data.files.LONGEST_HEADER", 100_000)
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"a" * 200_000))
+    with pytest.raises(InputError, match="the first line must have less than 100,000 characters"):
+        read_series(tmp_path / "x.csv.gz")

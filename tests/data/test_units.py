@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tacit.data.units import ChannelUnits
+from tacit.data.scaling import ChannelUnits
 
 
 @pytest.fixture

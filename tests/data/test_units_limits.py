@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.data import Series, Windows
-from tacit.data.units import ChannelUnits
+from tacit.data.scaling import ChannelUnits
 from tacit.errors import InputError
 
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from tacit.data import read_frame, read_series
-from tacit.data.cells import Table
-from tacit.data.yes_no import with_yes_no
+from tacit.data.columns import with_yes_no
+from tacit.data.files import Table
 
 
 def table(**columns):

@@ -10,13 +10,11 @@ from distributed import Client, LocalCluster
 
 from tacit.cli import main
 from tacit.errors import TrainingError
-from tacit.experiments import cluster as cluster_module
 from tacit.experiments import runner
-from tacit.experiments.cluster import _what_fails_here
+from tacit.experiments import workers as cluster_module
 from tacit.experiments.registry import STUDIES
-from tacit.experiments.study import Listener, Options
-from tacit.experiments.task_record import do_task
-from tacit.experiments.workers import workers
+from tacit.experiments.study import Listener, Options, do_task
+from tacit.experiments.workers import _what_fails_here, workers
 
 TINY = Options(seeds=2, quick=True)
 TASKS = [task.name for task in STUDIES["injectivity"].tasks()]  # of a study that trains nothing

@@ -9,7 +9,7 @@ from fuzz_words import json_values, numbers, odd_words, perhaps_damaged, plain_w
 from hypothesis import strategies as st
 
 from tacit.config import FitConfig
-from tacit.config.registered import registered_names
+from tacit.config.closed import registered_names
 
 SECTIONS = {name: list(type(getattr(FitConfig(), name)).model_fields) for name in FitConfig.model_fields}
 NODES = ("a", "b", "c")

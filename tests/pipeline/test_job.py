@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from own_files import NODES, learn, plan_of, quick, series
-from tacit.data.ridge import ridge_regression
+from tacit.data.regression import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import density_prior
 from tacit.pipeline import Fitted, OwnParts

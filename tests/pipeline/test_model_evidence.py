@@ -9,7 +9,7 @@ import torch
 from tacit.assessment.evidence import edge_tests, retraining
 from tacit.assessment.evidence.retraining import Course
 from tacit.config import FitConfig
-from tacit.data.arrays import pairs_from_arrays
+from tacit.data.pair_tables import pairs_from_arrays
 from tacit.graph import BernoulliGraph
 from tacit.pipeline.fitting import fit_settings
 from tacit.pipeline.model_evidence import judge_edges, judges_edges, prior_probs

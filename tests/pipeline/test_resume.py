@@ -1,5 +1,6 @@
 """A run that is killed, whenever it is killed, and resumed, ends with the files of the run that was not."""
 
+import errno
 import json
 import os
 import random
@@ -15,7 +16,7 @@ from stopped_runs import QUICK, begin, content, end, signal_at_step
 from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
-from tacit.pipeline import fitting, job
+from tacit.pipeline import Fitted, fitting, job
 from tacit.pipeline.unfinished import CHECKPOINT
 from tacit.records import CALL, RECORD, read_run
 from tacit.training.checkpoint import KIND, Checkpoints
@@ -173,26 +174,82 @@ def test_sigterm_names_the_command_that_goes_on(data, whole, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("command", ["fit", "demo"])
-def test_sigterm_before_anything_was_done_leaves_nothing(command, data, tmp_path, monkeypatch, capsys):
+def test_sigterm_before_anything_was_done(command, data, whole, tmp_path, monkeypatch, capsys):
     def stop(_self, text):
         if (tmp_path / "run").exists():
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(Display, "stage", stop)
     arguments = [data, *QUICK] if command == "fit" else []
-    assert call(command, *arguments, "--out", tmp_path / "run") == 1
-    assert capsys.readouterr().err.splitlines()[-1] == "tacit: stopped by SIGTERM"
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_sigterm_before_the_first_checkpoint_leaves_nothing(data, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(job, "Checkpoints", Checkpoints)
     with monkeypatch.context() as patched:
+        patched.setattr(Display, "stage", stop)
+        assert call(command, *arguments, "--out", tmp_path / "run") == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    if command == "demo":
+        assert said == "tacit: stopped by SIGTERM"
+        assert list(tmp_path.iterdir()) == []
+    else:
+        resumed(said, tmp_path / "run", whole)
+
+
+def resumed(said, run, whole, reason="stopped by SIGTERM"):
+    """A run without a checkpoint can be resumed all the same."""
+    assert said == f"tacit: {reason}; resume with 'tacit fit --resume {run}'"
+    assert (run / CALL).is_file()
+    assert call("fit", "--resume", run) == 0
+    assert content(run) == whole[0]
+
+
+def test_sigterm_before_the_first_checkpoint(data, whole, tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patched:
+        patched.setattr(job, "Checkpoints", Checkpoints)
         patched.setattr(Display, "step", None)
         signal_at_step(3, signal.SIGTERM)
         assert call("fit", data, *QUICK, "--out", tmp_path / "run") == 1
-    assert capsys.readouterr().err.splitlines()[-1] == "tacit: stopped by SIGTERM"
-    assert list(tmp_path.iterdir()) == []
+    resumed(capsys.readouterr().err.splitlines()[-1], tmp_path / "run", whole)
+
+
+def test_a_disk_that_is_full_when_the_results_are_written(data, whole, tmp_path, monkeypatch, capsys):
+    """Also without a checkpoint, as after a fit in closed form."""
+
+    def full(_self, path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path / "forecasts.csv"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(job, "Checkpoints", Checkpoints)
+        patched.setattr(Fitted, "write", full)
+        assert call("fit", data, *QUICK, "--out", tmp_path / "run") == 1
+    reason = f"[Errno 28] No space left on device: '{tmp_path / 'run' / 'forecasts.csv'}'"
+    resumed(capsys.readouterr().err.splitlines()[-1], tmp_path / "run", whole, reason)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_a_signal_while_the_files_are_written(number, data, whole, tmp_path, monkeypatch, capsys):
+    """It takes effect after the last file; nothing is removed."""
+    real = Path.replace
+
+    def stopped(path, target):
+        if Path(target).name == "edges.csv":
+            signal.raise_signal(number)
+        return real(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", stopped)
+        assert call("fit", data, *QUICK, "--out", tmp_path / "run", "--quiet") == 1
+    by = "SIGTERM" if number == signal.SIGTERM else "the user"
+    drawn = f"the run is complete; draw its report with 'tacit report {tmp_path / 'run'}'"
+    assert capsys.readouterr().err.splitlines()[-1] == f"tacit: stopped by {by}; {drawn}"
+    assert content(tmp_path / "run") == whole[0]
+
+
+def test_too_little_memory_for_the_page(data, whole, tmp_path, monkeypatch, capsys):
+    def large(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(job, "draw_run", large)
+    assert call("fit", data, *QUICK, "--out", tmp_path / "run") == 1
+    drawn = f"the run is complete; draw its report with 'tacit report {tmp_path / 'run'}'"
+    assert capsys.readouterr().err.splitlines()[-1] == f"tacit: out of memory; {drawn}"
+    assert content(tmp_path / "run") == whole[0]
 
 
 def test_after_ctrl_c_what_was_learned_is_there_and_the_run_can_go_on(data, whole, tmp_path, monkeypatch, capsys):
@@ -217,7 +274,7 @@ def test_only_one_process_writes_a_run(stopped, data, whole, capsys):
         assert call("fit", "--resume", stopped) == 2
         assert f"tacit: {stopped} is being written by another process; wait until" in capsys.readouterr().err
         assert call("fit", data, "--out", stopped, *QUICK) == 2
-        assert f"which exists; resume with 'tacit fit --resume {stopped}', or choose" in capsys.readouterr().err
+        assert f"tacit: {stopped} is being written by another process; wait until" in capsys.readouterr().err
         assert everything(stopped) == before
     finally:
         os.kill(process, signal.SIGCONT)

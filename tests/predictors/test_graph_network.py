@@ -7,8 +7,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from tacit.errors import InputError
 from tacit.estimators import check_locality, check_relaxation
 from tacit.predictors import GraphNetwork, initial_parameters
-from tacit.predictors.gru import GRU
-from tacit.predictors.window_layers import WindowLayers
+from tacit.predictors.network import GRU, WindowLayers
 from toys import even_graph
 
 

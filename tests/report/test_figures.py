@@ -5,7 +5,8 @@ import re
 import pytest
 
 from made_runs import make_run
-from tacit.report import draw_figures
+from tacit.errors import InputError
+from tacit.report import draw_figures, draw_run
 
 
 @pytest.mark.parametrize("kind", ["pairs", "candidates"])
@@ -21,3 +22,14 @@ def test_every_figure_in_every_format_and_the_same_bytes_again(kind, tmp_path):
 def test_no_file_has_a_date(tmp_path):
     for path in draw_figures(make_run(4), tmp_path):
         assert not re.search(rb"CreationDate|<dc:date>", path.read_bytes()), path.name
+
+
+@pytest.mark.parametrize("name", ["figures", "report.html"])
+def test_a_run_with_a_link_is_not_drawn_into_its_target(name, tmp_path):
+    """A run from somebody else must not write outside of its directory."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=f"{name} must not be a link"):
+        draw_run(tmp_path / "run", make_run(4))
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tacit.data import Pairs
-from tacit.data.ridge import ridge_regression
+from tacit.data.regression import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import CandidateEdges
 from tacit.predictors import GraphFilter
@@ -21,7 +21,7 @@ from tacit.training import (
 from tacit.training.warm_start import regression_lags
 
 module = import_module("tacit.training.local_ridge")  # the function has the name of its file
-ridge_module = import_module("tacit.data.ridge")
+ridge_module = import_module("tacit.data.regression")
 NODES, WINDOW = 5, 2
 
 

@@ -3,7 +3,7 @@ import torch
 from benchmarks.studies.gpvar_system import GPVARSystem
 
 from tacit.data import Pairs
-from tacit.data.ridge import ridge_regression
+from tacit.data.regression import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore

@@ -4,6 +4,7 @@ Exit codes: 0 success; 2 bad usage or bad input, with one line that names the pr
 """
 
 import errno
+import io
 import json
 import os
 import re
@@ -14,12 +15,17 @@ from typing import Annotated, Any
 
 import typer
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 from tacit.cli import finished, paper, runs
 from tacit.cli.help import GroupedCommand
 from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
-from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean, one_line, require
+from tacit.errors import InputError, ProcessesError, ReportError, TrainingError, did_you_mean, one_line, require
 from tacit.interrupts import Terminated, heeded_termination
 from tacit.locks import locked
 
@@ -36,6 +42,8 @@ CommandError: type[Exception] = UsageError.__bases__[0]
 
 NO_COMMAND = re.compile(r"No such command '(.*?)'", re.DOTALL)
 STOPPED = "stopped by the user"
+NOT_LOADED = ("failed to map segment", "annot allocate memory")  # a shared library, in the words of the linker
+LEAST_ADDRESS_SPACE = 1_500_000_000  # bytes; with less, loading the libraries may end without a message, or never
 BAD_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EINVAL}  # caused only by a path that the user gave
 
 
@@ -89,6 +97,8 @@ def main(arguments: list[str] | None = None) -> None:
     # spin followed by sleep costs nothing on an idle machine (a fit of 3 s takes 6 s if threads sleep at once).
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # read when torch is imported, which is later
     is_program = arguments is None
+    if is_program:
+        _open_streams()
     if is_program and not sys.warnoptions:  # deprecations inside torch do not concern the user
         warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.")
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -116,6 +126,7 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
     """Run the command; return the exit code, the error message, and whether all processes are still in step."""
     try:
         _require_text(arguments)
+        _require_address_space(arguments)
         if arguments[:1] != ["fit"]:
             launch.require_alone(" ".join(["tacit", *arguments[:1]]))
         with heeded_termination(ctrl_c=launch.several):
@@ -133,7 +144,7 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         if error.errno in BAD_NAMES:
             return 2, f"{error.filename} cannot be used as a path ({error.strerror}); choose another", True
         return 1, _with_notes(error, str(error)), True
-    except (TrainingError, CommandError) as error:
+    except (TrainingError, ReportError, CommandError) as error:
         return 1, _with_notes(error, str(error)), True
     except ProcessesError as error:
         return 1, None if error.in_step else _with_notes(error, str(error)), error.in_step
@@ -141,10 +152,12 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         return 1, _with_notes(error, launch.reason(error)), False
     except (KeyboardInterrupt, typer.Abort):
         return 1, STOPPED, False
-    except (RuntimeError, MemoryError) as error:
+    except (RuntimeError, MemoryError, ImportError) as error:
         if not _is_out_of_memory(error):
             raise
-        return 1, _with_notes(error, "out of memory; lower batch_size, num_graphs, replicas or hidden"), True
+        trains = arguments[:1] in (["fit"], ["demo"]) and not isinstance(error, ImportError)
+        remedy = "lower batch_size, num_graphs, replicas or hidden" if trains else "free some memory"
+        return 1, _with_notes(error, f"out of memory; {remedy}"), True
 
 
 def _require_text(arguments: list[str]) -> None:
@@ -154,6 +167,28 @@ def _require_text(arguments: list[str]) -> None:
             not any("\ud800" <= letter <= "\udfff" for letter in argument),
             f"arguments must be text in UTF-8, got {argument!r}; rename the file, or set a UTF-8 locale",
         )
+
+
+def _require_address_space(arguments: list[str]) -> None:
+    """Raise an error under a limit of the address space (``ulimit -v``) that is too small for the libraries."""
+    if resource is None or not arguments or arguments[0].startswith("-"):
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
+        raise OSError(
+            f"out of memory: tacit needs an address space of {LEAST_ADDRESS_SPACE / 1e9:g} GB, and the limit is "
+            f"{limit / 1e9:.3g} GB; raise it with ulimit -v"
+        )
+
+
+def _open_streams() -> None:
+    """Replace closed streams by the null device, and escape letters that the encoding of a stream does not have."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _let_go_of_output() -> None:
@@ -167,7 +202,8 @@ def _let_go_of_output() -> None:
 def _is_out_of_memory(error: Exception) -> bool:
     """Return whether an error means that a device or the machine is out of memory, without importing torch."""
     of_torch = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
-    return isinstance(error, MemoryError) or of_torch
+    of_the_linker = isinstance(error, ImportError) and any(words in str(error) for words in NOT_LOADED)
+    return isinstance(error, MemoryError) or of_torch or of_the_linker
 
 
 def _with_notes(error: BaseException, text: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,7 +98,7 @@ def fit(
         from tacit.config import FitConfig, load_config, override
         from tacit.devices import find_device as present_device
         from tacit.pipeline import resume_fit, run_fit, write_template
-        from tacit.records import resuming
+        from tacit.records import drawing, resuming
         from tacit.training import Listener
 
         if init is not None:
@@ -175,6 +176,9 @@ def fit(
     else:
         print_fit(job, display.seconds)
     require_complete(job.complete, job.directory, f"; resume with {resuming(job.directory)}")
+    if job.report is None:
+        print(f"tacit: stopped by the user; {drawing(job.directory)}", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def check(

@@ -1,6 +1,6 @@
 """Options of a run as frozen, validated classes, and the conversion of names to objects."""
 
-from tacit.config.closed import Closed, load_config, override
+from tacit.config.closed import Closed, load_config, override, registered_names
 from tacit.config.demo import METHODS, DemoConfig, SystemConfig
 from tacit.config.fit import (
     OWN,
@@ -16,9 +16,7 @@ from tacit.config.fit import (
     PredictorOptions,
     TrainingOptions,
 )
-from tacit.config.model import ModelConfig
-from tacit.config.registered import registered_names
-from tacit.config.training import TrainingConfig
+from tacit.config.model import ModelConfig, TrainingConfig
 
 __all__ = [
     "METHODS",

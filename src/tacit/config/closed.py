@@ -1,14 +1,21 @@
-"""Closed and frozen settings, and changes from a TOML file; an unknown key is an error."""
+"""Closed and frozen settings, changes from a TOML file, and values that are registered names.
+
+Closed and frozen settings, and changes from a TOML file; an unknown key is an error.
+"""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from tacit.errors import InputError, did_you_mean, require
+from tacit.registry import Registry
 
 C = TypeVar("C", bound="Closed")
 
@@ -50,6 +57,14 @@ class Closed(BaseModel):
             ) from None
         finally:
             _inside.reset(token)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_true_for_a_number(cls, value: Any, about: Any) -> Any:
+        field = cls.model_fields[about.field_name or ""]
+        if isinstance(value, bool) and "bool" not in str(field.annotation):
+            raise PydanticCustomError("number", "input should be a number or a word")
+        return value
 
     @classmethod
     def model_validate(cls: type[C], *arguments: Any, **options: Any) -> C:
@@ -121,3 +136,65 @@ def merged_default(base: BaseModel, section: str, key: str) -> Any:
 def _require_known(key: str, known: Mapping[str, Any], where: str) -> None:
     if key not in known:
         raise InputError(f"unknown key '{key}' in {where}{did_you_mean(key, known)}")
+
+
+@dataclass(frozen=True)
+class RegisteredName:
+    """Validator of a name: ``Annotated[str, AfterValidator(RegisteredName(LOSSES))]``; ``also`` are further words.
+
+    >>> from tacit.registry import LOSSES
+    >>> RegisteredName(LOSSES, ("auto",))("auto")
+    'auto'
+    """
+
+    registry: Registry
+    also: tuple[str, ...] = ()
+
+    def __call__(self, name: str) -> str:
+        """Return the name, or raise :class:`InputError` with those that are registered."""
+        if name not in self.also:
+            self.registry[name]
+        return name
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.also
+        yield from self.registry
+
+
+class RegisteredNames(RegisteredName):
+    """Validator of a name, or of a table of names by node; ``also`` words are not allowed in a table.
+
+    >>> from tacit.registry import LOSSES
+    >>> RegisteredNames(LOSSES, ("auto",))({"a": "energy", "*": "mmd"})
+    {'a': 'energy', '*': 'mmd'}
+    """
+
+    def __call__(self, name: str | dict[str, str]) -> str | dict[str, str]:  # type: ignore[override]
+        """Return the names, or raise :class:`InputError` with those that are registered."""
+        if isinstance(name, str):
+            return super().__call__(name)
+        if not name:
+            raise InputError('a table by node must name a node, got none; write for example {a = "poisson"}')
+        for one in name.values():
+            self.registry[one]
+        return name
+
+
+def registered_names(field: FieldInfo) -> tuple[str, ...]:
+    """Return the names that a field of a config accepts; empty if it is not a registered name."""
+    checks = [getattr(entry, "func", None) for entry in field.metadata]
+    return tuple(name for check in checks if isinstance(check, RegisteredName) for name in check)
+
+
+def unused_by(registry: Registry, chosen: str, key: str) -> str | None:
+    """Return the kinds that use a key, as text, if the ``chosen`` kind does not use it; otherwise None.
+
+    >>> from tacit.losses import MMD
+    >>> from tacit.registry import LOSSES
+    >>> unused_by(LOSSES, "energy", "kernel"), unused_by(LOSSES, "mmd", "kernel")
+    ("loss 'mmd'", None)
+    """
+    users = [name for name in registry if key in getattr(registry[name], "uses", ())]
+    if not users or chosen in users:
+        return None
+    return f"{registry.what} " + " or ".join(f"'{name}'" for name in users)

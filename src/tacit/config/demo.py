@@ -6,8 +6,7 @@ import torch
 from pydantic import Field
 
 from tacit.config.closed import Closed
-from tacit.config.model import ModelConfig
-from tacit.config.training import TrainingConfig
+from tacit.config.model import ModelConfig, TrainingConfig
 from tacit.errors import InputError
 from tacit.systems import PAPER_HOP_WEIGHTS, CommunitySystem, community_edge_probs
 

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tacit.assessment.uncertainty import FEWEST_REPLICAS
-from tacit.config.closed import Closed
+from tacit.config.closed import Closed, RegisteredName, RegisteredNames
 from tacit.config.model import ModelConfig
-from tacit.config.registered import RegisteredName, RegisteredNames
 from tacit.errors import InputError, did_you_mean, require
 from tacit.predictors import PredictorKind
 from tacit.registry import OBSERVATIONS, PREDICTORS

@@ -1,4 +1,4 @@
-"""Options of the model: names are converted here to a loss, an estimator, a link and a prior."""
+"""Options of the model and of the training: names are converted here to a loss, an estimator, a link and a prior."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,8 +8,7 @@ import torch
 from pydantic import AfterValidator, Field
 from torch import nn
 
-from tacit.config.closed import Closed
-from tacit.config.registered import RegisteredName, unused_by
+from tacit.config.closed import Closed, RegisteredName, unused_by
 from tacit.errors import InputError, require
 from tacit.estimators import Estimator, EstimatorOptions
 from tacit.graph import EdgePrior, GraphDistribution, Link, Sigmoid, SineSquared
@@ -26,7 +25,7 @@ from tacit.losses import (
 from tacit.observation import ObservationModel
 from tacit.registry import ESTIMATORS, GRAPHS, LOSSES
 from tacit.shapes import Targets
-from tacit.training import LatentGraphModel
+from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay
 
 KERNELS: Mapping[str, Callable[..., Kernel]] = {
     "rational_quadratic": RationalQuadratic,
@@ -158,4 +157,42 @@ class ModelConfig(Closed):
         require(
             self.prior is not None or self.prior_weight == 1.0,
             "prior_weight in [model] requires a prior, got none; set prior, or remove prior_weight",
+        )
+
+
+class TrainingConfig(Closed):
+    """Length of the training, learning rates and random starts."""
+
+    epochs: int = Field(10, ge=1, le=1_000_000)
+    batch_size: int = Field(128, ge=1)
+    schedule: Literal["cosine", "step"] = "cosine"
+    learning_rate: float = Field(0.1, gt=0, le=100)
+    final_learning_rate: float = Field(0.0, ge=0)
+    change_epoch: int = Field(5, ge=1)
+    predictor_learning_rate: float | None = Field(None, gt=0, le=100)
+    average_fraction: float = Field(0.25, ge=0, le=1)
+    min_draws_per_edge: float = Field(1.0, ge=0)
+    replicas: int = Field(8, ge=1)
+    halve_after: tuple[int, ...] = (1, 2, 3)
+    compile: bool = True
+
+    def build(self) -> FitSettings:
+        """Return the settings of a fit with several replicas."""
+        first, final = self.learning_rate, self.final_learning_rate
+        lowest = "above 0" if self.schedule == "step" else "at least 0"
+        if final > first or (self.schedule == "step" and final == 0):
+            raise InputError(
+                f"final_learning_rate in [training] must be {lowest} and at most learning_rate={first} "
+                f"with schedule '{self.schedule}', got {final}; pass for example {first / 5:g}"
+            )
+        return FitSettings(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            schedule=CosineDecay(self.learning_rate, self.final_learning_rate)
+            if self.schedule == "cosine"
+            else StepDecay(self.learning_rate, self.final_learning_rate, self.change_epoch),
+            predictor_learning_rate=self.predictor_learning_rate,
+            average_fraction=self.average_fraction,
+            min_draws_per_edge=self.min_draws_per_edge,
+            halve_after=tuple(epoch for epoch in self.halve_after if epoch < self.epochs),
         )

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.data.coordinates import read_coordinates
 from tacit.data.series import Series
-from tacit.data.tables import read_series
+from tacit.data.tables import read_coordinates, read_series
 
 MISSING = -1
 TENTHS = 10.0

@@ -1,17 +1,210 @@
-"""The roles of the columns of a table: times, nodes, values, covariates, and those that are not used."""
+"""The columns of a table: roles, times, names and patterns, words for numbers, and what is left out."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from fnmatch import fnmatchcase
+from glob import escape
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tacit.data.cells import Table
-from tacit.data.conditions import Condition
-from tacit.data.duplicates import Duplicates
-from tacit.data.levels import Levels
-from tacit.data.seasons import require_names
-from tacit.data.selection import is_pattern, matching
-from tacit.data.time_column import TIME_NAMES
-from tacit.errors import require
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from tacit.data.conditions import Condition, require_names
+from tacit.data.files import Table
+from tacit.data.series import Levels, Series
+from tacit.errors import did_you_mean, require
+
+if TYPE_CHECKING:
+    from tacit.data.files import Table
+
+
+TIME_NAMES = ("time", "times", "date", "datetime", "timestamp")
+UNIT_NAMES = (
+    "second", "minute", "hour", "day", "week", "month", "quarter", "year", "step", "tick", "round", "wave", "visit",
+    "timepoint", "time_point", "t",
+)  # fmt: skip
+INDEX_NAMES = ("id", "index", "idx", "row", "row_id", "rowid", "row_nr", "row_number", "rownumber", "nr")
+ROWS = "no column of times was found: each row counts as one step; set time to the column of times if there is one"
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """The name of the column of times; None if each row is one step. ``settled`` is the option that selects it."""
+
+    name: str | None
+    notes: tuple[str, ...] = ()
+    settled: dict[str, Any] = field(default_factory=dict)
+
+
+def is_unnamed(column: str) -> bool:
+    """Return whether a column has no name, or the name that pandas writes instead.
+
+    >>> [is_unnamed(name) for name in ("", "Unnamed: 0", "unnamed river")]
+    [True, True, False]
+    """
+    return re.fullmatch(r"(unnamed: ?\d+)?", column.strip(), re.IGNORECASE) is not None
+
+
+def find_time(
+    table: Table, time: str | Literal[False] | None, columns: Sequence[str], *, long: bool = False
+) -> TimeColumn:
+    """Return the column of times among ``columns``: the named one, one with such a name, dates, an index, the first.
+
+    The first column is used if it increases evenly or has integers, unless it is called id or the like. A wide table
+    without a time column has one step per row; ``time=False`` selects this.
+    """
+    if time is not None and time is not False:
+        return TimeColumn(time)
+    if time is False and not long:
+        return TimeColumn(None)
+    called = [column for column in columns if column.lower() in TIME_NAMES]
+    if called:
+        return TimeColumn(called[0])
+    dates = [column for column in columns if table.is_dates(column)]
+    if len(dates) > 1:
+        shown = ", ".join(f"'{column}'" for column in dates)
+        raise table.refuse(f"one column must contain the times, got dates in {shown}; set time to one of them")
+    if dates:
+        return TimeColumn(dates[0]) if is_unnamed(dates[0]) else _used(dates[0])
+    index = [column for column in columns if is_unnamed(column) and table.is_numeric(column)]
+    if index:
+        return TimeColumn(index[0])
+    if not columns:
+        raise table.refuse("the table must have a column of times, got none; add one, and set time to its name")
+    first = columns[0]
+    if table.is_numeric(first) and first.lower() not in INDEX_NAMES:
+        steps = np.diff(table.numbers(first, largest=np.inf))
+        if len(steps) and (steps > 0).all() and ((steps == steps[0]).all() or table.is_whole(first)):
+            return _used(first)
+    if long and (unit := unit_time(table, columns)) is not None:
+        return _used(unit)
+    if long:
+        raise table.refuse(
+            "a column must be called time, date or similar, or contain dates, got none; set time to the column of times"
+        )
+    return TimeColumn(None, (ROWS,), {"time": False})
+
+
+def unit_time(table: Table, columns: Sequence[str]) -> str | None:
+    """Return the only column of numbers that is called day, hour, step or the like, or None.
+
+    A wide table may have such a column beside its nodes, so that it is only used where times are expected.
+    """
+    found = [column for column in columns if column.lower() in UNIT_NAMES and table.is_numeric(column)]
+    return found[0] if len(found) == 1 else None
+
+
+def _used(column: str) -> TimeColumn:
+    note = f"column '{column}' was used as the times; set time to use another column"
+    return TimeColumn(column, (note,), {"time": column})
+
+
+def matching(name: str, columns: Sequence[str], sep: str | None = None) -> list[str]:
+    """Return the columns that match a name or a shell pattern, [] if there are none.
+
+    With a separator, a name can be a column, a node, ``node:variable`` or a variable. Patterns ignore case.
+
+    >>> columns = ["north_pm", "north_rain", "south_pm", "south_rain"]
+    >>> matching("north", columns, "_"), matching("south:pm", columns, "_"), matching("rain", columns, "_")
+    (['north_pm', 'north_rain'], ['south_pm'], ['north_rain', 'south_rain'])
+    >>> matching("*_PM", columns)
+    ['north_pm', 'south_pm']
+    """
+    levels = [{column: column for column in columns}]
+    if sep is not None:
+        parts = {column: column.split(sep) for column in columns if column.count(sep) == 1}
+        levels += [{column: pick(*part) for column, part in parts.items()} for pick in _LEVELS]
+    for known in levels:
+        if found := [column for column, word in known.items() if word == name]:
+            return found
+    if is_pattern(name):
+        for known in levels:
+            if found := [column for column, word in known.items() if fnmatchcase(word.lower(), name.lower())]:
+                return found
+    return []
+
+
+_LEVELS = (lambda node, _: node, lambda node, variable: f"{node}:{variable}", lambda _, variable: variable)
+
+
+def is_pattern(name: str) -> bool:
+    """Return whether a name has shell wildcards."""
+    return any(letter in name for letter in "*?[")
+
+
+def literal(name: str) -> str:
+    """Return a pattern that matches only this name.
+
+    >>> literal("level"), matching(literal("a[1]"), ["a1", "a[1]"])
+    ('level', ['a[1]'])
+    """
+    return escape(name)
+
+
+def chosen(
+    table: Table, names: Sequence[str] | None, columns: Sequence[str], sep: str | None, *, piece: bool
+) -> list[str]:
+    """Return the named ``columns`` in the order of the table; all of them without names.
+
+    A ``piece`` may lack some: nodes of other series, or nodes whose absence is reported later.
+    """
+    if names is None:
+        return list(columns)
+    require(
+        len(names) > 0, f"{table.path}: columns must name at least one column, got none; name some, or leave it out"
+    )
+    found: set[str] = set()
+    for name in names:
+        fitting = matching(name, columns, sep)
+        if not fitting and name in table.columns:
+            raise table.refuse(
+                f"columns names '{name}', which has another meaning (time, node, series, covariate); leave it out"
+            )
+        if not fitting and not piece:
+            raise table.refuse(not_there("columns", name, columns))
+        found |= set(fitting)
+    return [column for column in columns if column in found]
+
+
+def not_there(argument: str, name: str, columns: Sequence[str]) -> str:
+    """Return the message for a name or pattern that matches no column."""
+    if is_pattern(name):
+        return f"{argument} has the pattern '{name}', which matches no column{did_you_mean(name, columns)}"
+    return f"{argument} names the column '{name}', which does not exist{did_you_mean(name, columns)}"
+
+
+Duplicates = Literal["first", "last", "mean"]
+
+
+def merged(
+    values: Float[np.ndarray, "row *cell"], key: Int[np.ndarray, " row"], how: Duplicates
+) -> tuple[Float[np.ndarray, "kept *cell"], Int[np.ndarray, " kept"]]:
+    """Return one row for each key, in the order of the keys, and the row of the table from which its other cells come.
+
+    A mean is over the values that are not missing; the other cells then come from the first row.
+
+    >>> values = np.array([1.0, 5.0, np.nan, 7.0])
+    >>> merged(values, np.array([0, 1, 1, 2]), "mean"), merged(values, np.array([0, 1, 1, 2]), "last")[0]
+    ((array([1., 5., 7.]), array([0, 1, 3])), array([ 1., nan,  7.]))
+    """
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=key.min(initial=0) - 1))
+    if how != "mean":
+        kept = order[starts if how == "first" else np.append(starts[1:], len(key)) - 1]
+        return values[kept], kept
+    there = ~np.isnan(values[order])
+    counts = np.add.reduceat(there, starts, axis=0, dtype=np.int64)
+    sums = np.add.reduceat(np.where(there, values[order], 0.0), starts, axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), order[starts]
+
+
+def merged_note(rows: int, kept: int, how: Duplicates, what: str) -> tuple[str, ...]:
+    """Return a note on rows that were merged, if there are some."""
+    used = {"first": "the first row is used", "last": "the last row is used", "mean": "their mean is used"}[how]
+    repeat = "row repeats" if rows - kept == 1 else "rows repeat"
+    return (f"{rows - kept:,} {repeat} {what}: {used} (duplicates = {how})",) if kept < rows else ()
+
 
 Layout = Literal["auto", "wide", "long"]
 TimeName = str | Literal[False] | None
@@ -118,3 +311,113 @@ class Columns:
             tuple(name for name, columns in fitting.items() if not columns),
             dropped,
         )
+
+
+INDEX = "index of rows"
+
+
+def leave_out(
+    series: Series, columns: Mapping[str, str], asked: Collection[str] = (), *, piece: bool = False
+) -> Series:
+    """Return a series without nodes and variables that are empty or constant, with a note.
+
+    ``columns``  columns that were left out of the table before, by name, with the reason
+    ``asked``    names given by the user; they are kept, and :class:`Series` refuses them
+    ``piece``    a few new rows, in which nodes may be constant: they are kept
+
+    A variable is left out if it is constant at every node, and a node if all its variables are constant. The same names
+    are left out of new data; they are ``drop`` in ``Series.settled``.
+
+    >>> values = np.stack([np.arange(3.0), np.ones(3), np.arange(3.0) ** 2], axis=1)[:, :, None]
+    >>> series = leave_out(Series(values, ("a", "id", "b"), piece=True), {"city": "text"})
+    >>> series.nodes, series.notes, series.settled["drop"]
+    (('a', 'b'), ("left out: 'city' (text), 'id' (constant)",), ('city', 'id'))
+    """
+    if piece:
+        return _noted(series, columns)
+    still = series.still
+    variables = still.all(axis=0) & ~_named(series.channels, asked)
+    variables &= not variables.all()
+    nodes = still[:, ~variables].all(axis=1) & ~_named(series.nodes, asked)
+    reasons = dict(columns)
+    for names, out, axis in ((series.channels, variables, 0), (series.nodes, nodes, 1)):
+        for place in np.flatnonzero(out):
+            reasons[names[place]] = _reason(series, np.take(series.values, place, axis=2 - axis))
+    left = series.num_nodes - int(nodes.sum())
+    require(
+        left > 1 or not reasons or set(reasons.values()) == {INDEX},
+        f"two nodes or more must remain, got {left or 'none'}; {words(reasons)}",
+    )
+    if not (nodes.any() or variables.any()):
+        return replace(_noted(series, reasons), piece=False)
+    kept = replace(
+        series,
+        values=series.values[:, ~nodes][:, :, ~variables],
+        nodes=tuple(np.array(series.nodes, dtype=object)[~nodes]),
+        channels=tuple(np.array(series.channels, dtype=object)[~variables]),
+        coordinates=None if series.coordinates is None else series.coordinates[~nodes],
+        piece=True,
+    )
+    return replace(_noted(kept, reasons), piece=False)
+
+
+def _noted(series: Series, reasons: Mapping[str, str]) -> Series:
+    if not reasons:
+        return series
+    again = tuple(literal(name) for name, reason in reasons.items() if reason != INDEX)
+    drop = tuple(dict.fromkeys((*series.settled.get("drop", ()), *again)))
+    settled = {**series.settled, "drop": drop} if drop else series.settled
+    return replace(series, notes=(*series.notes, words(reasons)), settled=settled)
+
+
+def words(reasons: Mapping[str, str]) -> str:
+    """Return the note that names what was left out, and why."""
+    named = {f"'{name}'" if name else "the column without a name": reason for name, reason in reasons.items()}
+    return "left out: " + ", ".join(f"{name} ({reason})" for name, reason in named.items())
+
+
+def _named(words: tuple[str, ...], asked: Collection[str]) -> Bool[np.ndarray, " word"]:
+    return np.array([word in asked for word in words])
+
+
+def _reason(series: Series, values: np.ndarray) -> str:
+    there = values[~np.isnan(values)]
+    if not len(there):
+        return "empty"
+    return "constant" if there.min() == there.max() or not series.lengths else "constant within every series"
+
+
+WORDS = ({"yes": 1.0, "no": 0.0}, {"true": 1.0, "false": 0.0})
+
+
+def with_yes_no(table: "Table", columns: Sequence[str]) -> "Table":
+    """Return the table with 1 and 0 in the columns that contain only two such words and empty cells.
+
+    The notes of the table list the changed columns.
+
+    >>> import pandas as pd
+    >>> from tacit.data.files import Table
+    >>> frame = pd.DataFrame([["yes", "1.5"], ["No", "2"], [None, "3"]], dtype="str")
+    >>> table = with_yes_no(Table("alarms.csv", ("alarm", "level"), frame), ["alarm", "level"])
+    >>> table.numbers("alarm").tolist(), table.notes
+    ([1.0, 0.0, nan], ("yes and no were read as 1 and 0: 'alarm'",))
+    """
+    import pandas as pd
+
+    frame, notes = table.frame, []
+    for words in WORDS:
+        changed = []
+        for column in columns:
+            cells = table.cells(column)
+            first = cells.dropna().iloc[:1].astype("str").str.strip().str.lower()
+            if not first.isin(words).all() or not len(first):  # most columns are numbers, and end here
+                continue
+            said = cells.astype("str").where(cells.notna()).str.strip().str.lower()
+            if (said.isin(words) | cells.isna()).all():
+                place = table.columns.index(column)
+                frame = frame.copy(deep=False) if frame is table.frame else frame
+                frame[place] = pd.to_numeric(said.map(words).astype("float64"))
+                changed.append(f"'{column}'")
+        if changed:
+            notes.append(f"{' and '.join(words)} were read as 1 and 0: {', '.join(changed)}")
+    return replace(table, frame=frame, notes=(*table.notes, *notes)) if notes else table

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from tacit.data.seasons import chosen_rows
+from tacit.data.conditions import chosen_rows
 from tacit.data.series import Series
 
 FindingKind = Literal["unit", "jump", "spikes", "copy", "near_copy", "stuck", "still", "zeros", "rounded"]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
-from tacit.data.series_units import SeriesUnits
+from tacit.data.scaling import SeriesUnits
 from tacit.errors import InputError, require
 
 

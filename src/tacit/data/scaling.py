@@ -1,18 +1,179 @@
-"""Standardisation: mean and deviation per node and variable, and the features computed with them."""
+r"""Standardisation: mean and deviation per node and variable, per channel of pairs, or per series.
+
+Units of pairs without time: values are scaled to mean 0 and deviation 1 for training, and back.
+
+$$\tilde x = (x - m) / s$$
+
+with one mean $m$ and one deviation $s$ per channel, over all pairs and nodes of the training part: nodes share the
+weights of a predictor, so their sizes relative to each other must stay as they are.
+
+Units of several series that differ in level: mean and deviation per series, node and variable.
+
+$$\tilde v_{sti} = (v_{sti} - m_{si}) / d_{si}$$
+
+for series $s$, time $t$ and node $i$. Subjects, sites and recordings often differ in level. With one mean for all
+series, this difference makes nodes correlated, which looks like an edge.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from tacit.data.calendar_features import calendar_columns
+from tacit.data.background import calendar_columns
 from tacit.data.series import LARGEST, RESCALE, Series, Values
-from tacit.data.series_units import ScaleBy, SeriesUnits
 from tacit.errors import InputError, require
+
+Channels = Float64[np.ndarray, " channel"]
+PairValues = Float64[np.ndarray, "pair node channel"]
+TINY = 1e-12  # a constant has a deviation below this fraction of its mean, from rounding
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelUnits:
+    """Mean and deviation of each channel.
+
+    >>> units = ChannelUnits.of(np.array([[[1.0], [3.0]], [[np.nan], [5.0]]]))
+    >>> units.mean.item(), round(units.deviation.item(), 3)
+    (3.0, 1.633)
+    """
+
+    mean: Channels
+    deviation: Channels
+
+    @classmethod
+    def of(cls, values: PairValues) -> "ChannelUnits":
+        """Return the units of some values; NaN is left out, and a constant channel is not scaled."""
+        there = ~np.isnan(values)
+        counts = np.maximum(there.sum((0, 1)), 1)
+        mean = np.where(there, values, 0.0).sum((0, 1)) / counts
+        deviation = np.sqrt(np.where(there, (values - mean) ** 2, 0.0).sum((0, 1)) / counts)
+        return cls(mean, np.where(deviation > TINY * np.maximum(np.abs(mean), TINY), deviation, 1.0))
+
+    @classmethod
+    def unchanged(cls, num_channels: int) -> "ChannelUnits":
+        """Return units with mean 0 and deviation 1."""
+        return cls(np.zeros(num_channels), np.ones(num_channels))
+
+    def scaled(self, values: PairValues) -> PairValues:
+        """Return values in these units; a value whose square does not fit in single precision is refused."""
+        scaled: PairValues = (values - self.mean) / self.deviation
+        for pair, node, channel in np.argwhere(np.abs(scaled) > LARGEST)[:1]:
+            raise InputError(
+                f"pair {pair} must have numbers like those of the training part, mean {self.mean[channel]:.3g} and "
+                f"deviation {self.deviation[channel]:.3g}, got {values[pair, node, channel]:.3g}; correct it"
+            )
+        return scaled
+
+    def restored(self, values: Float64[np.ndarray, "*any channel"]) -> Float64[np.ndarray, "*any channel"]:
+        """Return scaled values in the units of the data; the last axis is the channels."""
+        restored: np.ndarray = values * self.deviation + self.mean
+        return restored
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return the units as lists of numbers."""
+        return {"mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Sequence[float]]) -> "ChannelUnits":
+        """Return the units from the result of :meth:`to_dict`."""
+        return cls(*(np.array(stored[name], dtype=np.float64) for name in ("mean", "deviation")))
+
+
+ScaleBy = Literal["all", "level", "series"]
+Table = Float64[np.ndarray, "series node channel"]
+DIFFERENT = 3.0  # deviations of series that differ by a larger factor are scaled separately
+FAR_APART = 10.0  # times the deviation within series: levels that differ by more would dominate
+FEWEST_ROWS = 20  # of a series with its own deviation
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesUnits:
+    """Mean and deviation of each series, node and channel.
+
+    >>> units = SeriesUnits(np.array([[[1.0]], [[5.0]]]), np.array([[[2.0]], [[4.0]]]))
+    >>> units.restored(torch.ones(3, 7, 1, 1), torch.tensor([0, 0, 1]))[:, 0].flatten().tolist()
+    [3.0, 3.0, 9.0]
+    """
+
+    mean: Table
+    deviation: Table
+
+    def restored(
+        self, values: Float[Tensor, "pair *any node channel"], series: Int[Tensor, " pair"]
+    ) -> Float[Tensor, "pair *any node channel"]:
+        """Return scaled values in the units of the data; ``series`` is the number of the series of each pair."""
+        axes = (len(series),) + (1,) * (values.ndim - 3) + values.shape[-2:]
+        mean, deviation = (self._of(table, series).view(axes).to(values) for table in (self.mean, self.deviation))
+        return values * deviation + mean
+
+    def spread(self, series: Int[Tensor, " pair"]) -> Float[Tensor, "pair node channel"]:
+        """Return the deviation by which values were scaled, per pair, node and channel."""
+        return self._of(self.deviation, series)
+
+    def channels(self, count: int) -> "SeriesUnits":
+        """Return the units of the first channels."""
+        return SeriesUnits(self.mean[..., :count], self.deviation[..., :count])
+
+    @staticmethod
+    def _of(table: Table, series: Int[Tensor, " pair"]) -> Tensor:
+        return torch.from_numpy(table).to(series.device)[series]
+
+    @classmethod
+    def measured(
+        cls, parts: Sequence[Float64[np.ndarray, "_ node channel"]], by: ScaleBy
+    ) -> "tuple[SeriesUnits, Float64[np.ndarray, 'node channel']]":
+        """Return the units of the rows of each series, and the deviation within series over all of them.
+
+        The level of a node that is never observed in a series is NaN. With ``by = "level"`` all series share the
+        deviation; with ``"series"`` each has its own, if it has enough rows and is not constant.
+        """
+        counts = np.stack([(~np.isnan(rows)).sum(0) for rows in parts])  # (series, node, channel)
+        sums = np.stack([np.nansum(rows, 0) for rows in parts])
+        levels = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        squares = np.stack([np.nansum((rows - level) ** 2, 0) for rows, level in zip(parts, levels, strict=True)])
+        lost = np.minimum(counts, 1)  # each estimated level uses one degree of freedom
+        pooled = np.sqrt(squares.sum(0) / np.maximum((counts - lost).sum(0), 1))
+        own = np.sqrt(squares / np.maximum(counts, 1))
+        still = (counts < FEWEST_ROWS) | (own <= np.maximum(1e-12 * np.abs(levels), 1 / LARGEST))
+        deviations = np.broadcast_to(pooled, levels.shape) if by == "level" else np.where(still, pooled, own)
+        return cls(levels, deviations.copy()), pooled
+
+
+def levels_apart(series: Series, fraction: float) -> bool:
+    """Return whether, for some node, the deviation of levels is above ``FAR_APART`` times that within series.
+
+    Levels are those of the first ``fraction`` of each series.
+    """
+    units, within = SeriesUnits.measured([part.values[: round(len(part) * fraction)] for part in series.parts], "level")
+    known = ~np.isnan(units.mean)
+    count = np.maximum(known.sum(0), 1)
+    centre = np.where(known, units.mean, 0.0).sum(0) / count
+    between = np.sqrt((np.where(known, units.mean - centre, 0.0) ** 2).sum(0) / count)
+    return bool((between > FAR_APART * within).any())
+
+
+def deviations_differ(series: Series, fraction: float) -> bool:
+    """Return whether the deviations of most nodes differ between series by a factor of ``DIFFERENT``.
+
+    The 10th and the 90th percentile over series are compared.
+
+    The deviations are those of changes from step to step, in the first ``fraction`` of each series.
+    """
+    long = [part.values[: round(len(part) * fraction)] for part in series.parts]
+    changes = [np.diff(rows, axis=0) for rows in long if len(rows) > FEWEST_ROWS]
+    if len(changes) < 2:
+        return False
+    sizes = np.stack([np.sqrt(np.nansum(rows**2, 0) / np.maximum((~np.isnan(rows)).sum(0), 1)) for rows in changes])
+    sizes = np.where(sizes > 0, sizes, np.nan)  # a node that a series lacks
+    sizes[:, np.isnan(sizes).all(axis=0)] = 1.0  # a constant node
+    few, many = (np.nanpercentile(sizes, level, axis=0) for level in (10, 90))
+    return bool(np.median(many / few) > DIFFERENT)
+
 
 NAMED = 5  # nodes in a note
 ROUNDING = 1e-12  # a constant has a spread below this fraction of its mean, from rounding
@@ -29,10 +190,10 @@ class Scaling:
     for node $i$ and variable $c$, with mean $m$ and deviation $s$ of the observed values of the training part. The
     variables to be predicted come first, ``out_channels`` of them. With ``flagged`` the features contain a flag per
     variable, 1 where it was observed. Covariates are scaled too, the same for all nodes. They are inputs at the time of
-    the target, and those in ``lagged_covariates`` one step earlier as well; see :mod:`tacit.data.known`.
+    the target, and those in ``lagged_covariates`` one step earlier as well; see :mod:`tacit.data.windows`.
 
     Each of several series can have its own mean (``by = "level"``), or its own mean and deviation (``"series"``); see
-    :mod:`tacit.data.series_units`. ``series_mean`` and ``series_deviation`` belong to ``series_names``.
+    :mod:`tacit.data.scaling`. ``series_mean`` and ``series_deviation`` belong to ``series_names``.
 
     >>> scaling = Scaling(("a", "b"), ("level",), 1, np.array([[1.0], [5.0]]), np.array([[2.0], [4.0]]))
     >>> scaling.to_units(torch.ones(3, 2, 1))[0].flatten().tolist()

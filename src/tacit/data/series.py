@@ -1,4 +1,12 @@
-"""One or several time series on nodes: the form into which every table is read."""
+r"""One or several time series on nodes, the form into which every table is read, and the split into parts.
+
+Categorical covariates, such as a regime: an indicator column for each level but the first.
+
+$$1[c_t = \ell_2], \dots, 1[c_t = \ell_L]$$
+
+for a covariate $c$ with levels $\ell_1, \dots, \ell_L$. The first level is the reference: with a column for it as well,
+the columns would sum to the intercept. Indicators are the last columns of the covariates of a series.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,13 +14,108 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, Int, Shaped
+from torch import Generator
 
-from tacit.data.levels import Levels, with_common_levels
+from tacit.data.resampling import FEWEST_SERIES  # with three or four series, a part would depend on a single one
 from tacit.errors import InputError, require
 
 if TYPE_CHECKING:
     from tacit.data.conditions import Condition
+
+
+Levels = Mapping[str, tuple[str, ...]]
+Indicators = Float[np.ndarray, "row level"]
+MOST_LEVELS = 30  # each adds a column to the inputs of every node
+
+
+def level_names(name: str, levels: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the indicator columns.
+
+    >>> level_names("regime", ("dry", "wet"))
+    ('regime=wet',)
+    """
+    return tuple(f"{name}={level}" for level in levels[1:])
+
+
+def indicators(codes: Int[np.ndarray, " row"], num_levels: int) -> Indicators:
+    """Return the indicator columns of rows with these levels, counted from 0."""
+    columns: Indicators = (codes[:, None] == np.arange(1, num_levels)).astype(np.float64)
+    return columns
+
+
+def coded(
+    name: str, codes: Int[np.ndarray, " row"], words: Sequence[str], levels: Sequence[str] | None
+) -> tuple[Int[np.ndarray, " row"], tuple[str, ...]]:
+    """Return the level of each row, counted from 0, and the levels: those given, or the sorted words.
+
+    >>> coded("regime", np.array([0, 1, 0]), ["wet", "dry"], None)
+    (array([1, 0, 1]), ('dry', 'wet'))
+    """
+    known = tuple(sorted(set(words))) if levels is None else tuple(levels)
+    require(
+        len(known) <= MOST_LEVELS,
+        f"covariate '{name}' must have at most {MOST_LEVELS} levels, got {len(known)} different words; leave it out",
+    )
+    place = {level: number for number, level in enumerate(known)}
+    for number, word in enumerate(words):
+        if word not in place:
+            row = int(np.argmax(codes == number)) + 1
+            raise InputError(
+                f"covariate '{name}' must have the levels of the training data, {', '.join(known)}, got '{word}' in "
+                f"row {row}; correct it, or leave the row out"
+            )
+    return np.array([place[word] for word in words], dtype=np.int64)[codes], known
+
+
+def with_common_levels(parts: "Sequence[Series]") -> "list[Series]":
+    """Return the series with the union of their levels."""
+    if all(part.levels == parts[0].levels for part in parts):
+        return list(parts)
+    everywhere: dict[str, set[str]] = {}
+    for part in parts:
+        for name, levels in part.levels.items():
+            everywhere.setdefault(name, set()).update(levels)
+    common = {name: tuple(sorted(levels)) for name, levels in everywhere.items()}
+    return [_releveled(part, common) for part in parts]
+
+
+def _releveled(part: "Series", levels: Levels) -> "Series":
+    """Return a series with indicator columns for other levels."""
+    covariates = np.zeros((len(part), 0)) if part.covariates is None else part.covariates
+    codes = _codes(covariates, part.levels)
+    others = covariates.shape[1] - sum(len(own) - 1 for own in part.levels.values())
+    columns, names = [covariates[:, :others]], list(part.covariate_names[:others])
+    for name, own in part.levels.items():
+        place = np.array([levels[name].index(level) for level in own])
+        columns.append(indicators(place[codes[name]], len(levels[name])))
+        names += level_names(name, levels[name])
+    joined = np.concatenate(columns, axis=1)
+    return replace(part, covariates=joined if names else None, covariate_names=tuple(names), levels=levels)
+
+
+def unseen_levels(series: "Series", rows: Bool[np.ndarray, " time"]) -> list[str]:
+    """Return the levels that do not occur in some rows of a series, as name=level."""
+    covariates = np.zeros((len(series), 0)) if series.covariates is None else series.covariates
+    codes = _codes(covariates[rows], series.levels)
+    return [
+        f"{name}={level}"
+        for name, levels in series.levels.items()
+        for number, level in enumerate(levels)
+        if not (codes[name] == number).any()
+    ]
+
+
+def _codes(covariates: Indicators, levels: Levels) -> dict[str, Int[np.ndarray, " row"]]:
+    """Return the level of each row, counted from 0; indicators are the last columns of the covariates."""
+    first, codes = covariates.shape[1] - sum(len(own) - 1 for own in levels.values()), {}
+    for name, own in levels.items():
+        columns = covariates[:, first : first + len(own) - 1]
+        codes[name] = (columns @ np.arange(1.0, len(own))).astype(np.int64)
+        first += len(own) - 1
+    return codes
+
 
 Values = Float[np.ndarray, "time node channel"]
 Times = Shaped[np.ndarray, " time"]
@@ -34,7 +137,7 @@ class Series:
     none: "1" in other data is then a different series.
 
     ``where`` is a condition that selects the targets by their rows, and ``labels`` are the columns that it uses; see
-    :mod:`tacit.data.seasons`. ``levels`` are the levels of each categorical covariate.
+    :mod:`tacit.data.conditions`. ``levels`` are the levels of each categorical covariate.
 
     ``settled`` are options that a reader found itself (``time``, ``drop``, ``dayfirst``), so that new data is read in
     the same way. ``unused`` are names in ``columns`` and ``drop`` without a column in a piece.
@@ -345,3 +448,50 @@ def _require_floats(name: str, values: object, num_axes: int, shape: str, remedy
         got = getattr(values, "dtype", type(values).__name__)
         raise InputError(f"{name} must be a numpy array of float64, got {got}; use np.asarray(values, dtype=float)")
     require(values.ndim == num_axes, f"{name} must have shape {shape}, got {values.shape}; {remedy}")
+
+
+PerPair = Int[np.ndarray, " pair"]
+
+
+def assign_parts(
+    series_of_pair: PerPair, fractions: tuple[float, float], generator: Generator | None = None, *, whole: bool = True
+) -> tuple[PerPair, tuple[str, ...]]:
+    """Return the part of every pair (0 training, 1 validation, 2 test), and a note if there are several series.
+
+    Five or more series are split by whole series, so that the test uses series that were not trained on: the first ones
+    are for training, or random ones with a ``generator``. Fewer series are each cut in time order, and so are all
+    series unless ``whole``.
+
+    >>> assign_parts(np.repeat(np.arange(10), 2), (0.7, 0.1))
+    (array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2]), ('split by whole series: 7 for training, 1 for validation, 2 for the test',))
+    >>> assign_parts(np.zeros(10, dtype=int), (0.7, 0.1))
+    (array([0, 0, 0, 0, 0, 0, 0, 1, 2, 2]), ())
+    """  # noqa: E501
+    series, which, counts = np.unique(series_of_pair, return_inverse=True, return_counts=True)
+    if len(series) < FEWEST_SERIES or not whole:
+        several = (f"split in time order within each of {len(series)} series",) if len(series) > 1 else ()
+        return _in_time_order(counts, fractions), several
+    train, validation, test = _whole_numbers(len(series), fractions)
+    part_of_series = np.repeat([0, 1, 2], [train, validation, test])
+    if generator is not None:
+        order = torch.randperm(len(series), generator=generator).numpy()
+        part_of_series = part_of_series[np.argsort(order)]
+    note = f"split by whole series: {train} for training, {validation} for validation, {test} for the test"
+    return part_of_series[which], (note,)
+
+
+def _whole_numbers(num_series: int, fractions: tuple[float, float]) -> tuple[int, int, int]:
+    """Return the number of series in each part, at least one."""
+    validation = min(max(1, round(num_series * fractions[1])), num_series - 2)
+    test = min(max(1, num_series - round(num_series * fractions[0]) - validation), num_series - validation - 1)
+    return num_series - validation - test, validation, test
+
+
+def _in_time_order(counts: Int[np.ndarray, " series"], fractions: tuple[float, float]) -> PerPair:
+    """Cut the pairs of each series; rounding errors carry over to the next series, so that the totals are right."""
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    shares = [np.diff([round(float(end * fraction)) for end in ends]) for fraction in fractions]
+    train = np.minimum(shares[0], counts)
+    validation = np.minimum(shares[1], counts - train)
+    cut = [np.repeat([0, 1, 2], (t, v, n - t - v)) for t, v, n in zip(train, validation, counts, strict=True)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *cut])

@@ -1,28 +1,361 @@
-"""Series from wide and long tables.
+"""Series from wide and long tables, with the columns that all nodes share, and coordinates of nodes.
 
 A wide table has a column of times and one column per node (or per node and variable, ``station:variable``). A long
 table has columns of times, of node names and of one or several values. Both may contain several series, distinguished
 by a column of names; in a wide table it is enough that time starts again. Files are never changed.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tacit.data.calendar_features import with_calendar
-from tacit.data.cells import Table, open_table
-from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
-from tacit.data.duplicates import Duplicates
-from tacit.data.layouts import read_long, read_wide
-from tacit.data.left_out import INDEX, leave_out
-from tacit.data.levels import Levels
-from tacit.data.recognition import called_nodes, identifiers, recognise
-from tacit.data.selection import matching, not_there
-from tacit.data.series import Series
-from tacit.data.time_column import find_time, is_unnamed
-from tacit.data.yes_no import with_yes_no
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from tacit.data.background import with_calendar
+from tacit.data.columns import (
+    INDEX,
+    NODE_NAMES,
+    Columns,
+    Duplicates,
+    Layout,
+    TimeName,
+    chosen,
+    find_time,
+    is_unnamed,
+    leave_out,
+    matching,
+    merged,
+    merged_note,
+    not_there,
+    with_yes_no,
+)
+from tacit.data.conditions import missing
+from tacit.data.files import Table, TimeCells, open_table
+from tacit.data.recognition import RowGroups, called_nodes, identifiers, recognise, require_not_long
+from tacit.data.series import Levels, Series, Times, Values, coded, indicators, level_names
+from tacit.data.times import Grid
 from tacit.errors import InputError, require
+
+RowNumbers = Int[np.ndarray, " row"]
+Column = Shaped[np.ndarray, " row"]
+
+
+@dataclass(frozen=True)
+class SharedColumns:
+    """One value per row: ``covariates`` are numbers, or the levels of words; ``labels`` may be missing."""
+
+    covariates: Mapping[str, Column] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
+    labels: Mapping[str, Column] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: Table, covariates: Sequence[str], labels: Sequence[str], given: Levels) -> "SharedColumns":
+        """Read the columns; ``given`` are the levels of earlier data."""
+        columns, levels = dict[str, Column](), dict[str, tuple[str, ...]]()
+        for name in given:
+            if name not in covariates:
+                raise table.refuse(f"levels must be of covariates, got '{name}'; add it to covariates, or leave it out")
+        for name in covariates:
+            if name in given or table.is_text(name):
+                which, words = table.distinct_names(name)
+                try:
+                    columns[name], levels[name] = coded(name, which, words, given.get(name))
+                except InputError as error:
+                    raise table.refuse(str(error)) from None
+            else:
+                columns[name] = _numbers(table, name)
+        return cls(columns, levels, {name: label_column(table, name) for name in labels})
+
+    def rows(self, places: RowNumbers) -> "SharedColumns":
+        """Return some of the rows."""
+        covariates, labels = ({name: column[places] for name, column in one.items()} for one in self._both)
+        return replace(self, covariates=covariates, labels=labels)
+
+    def per_step(self, table: Table, steps: Times, step_of_row: RowNumbers) -> "SharedColumns":
+        """Return the columns of a long table by step; each must have one value per time, the same for all nodes."""
+        first = np.zeros(len(steps), dtype=np.int64)
+        first[step_of_row] = np.arange(len(step_of_row))  # a row of each step
+        for kind, columns in zip(("covariate", "where: column"), self._both, strict=True):
+            for name, column in columns.items():
+                same = (column[first[step_of_row]] == column) | (missing(column) & missing(column[first[step_of_row]]))
+                for row in np.flatnonzero(~same)[:1]:
+                    word = "value" if name in self.levels or kind != "covariate" else "number"
+                    remedy = "list it in value, as a variable of each node" if kind == "covariate" else "name another"
+                    raise table.refuse(
+                        f"{kind} '{name}' must have one {word} per time, got several at {steps[step_of_row[row]]} "
+                        f"(one in row {row + 1}); {remedy}"
+                    )
+        return self.rows(first)
+
+    def on_grid(self, places: RowNumbers, length: int) -> "SharedColumns":
+        """Return the columns on a grid: covariates of added steps are copied from the previous row, labels missing."""
+        before = np.searchsorted(places, np.arange(length), side="right") - 1
+        labels = {}
+        for name, column in self.labels.items():
+            labels[name] = np.full(length, None if column.dtype == object else np.nan, dtype=column.dtype)
+            labels[name][places] = column
+        return replace(self, covariates={name: one[before] for name, one in self.covariates.items()}, labels=labels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the numeric columns of the covariates; indicators of levels come last."""
+        indicated = [column for name, levels in self.levels.items() for column in level_names(name, levels)]
+        return (*(name for name in self.covariates if name not in self.levels), *indicated)
+
+    @property
+    def numbers(self) -> Float[np.ndarray, "row covariate"] | None:
+        """The covariates as numbers, words as indicators; None if there are none."""
+        plain = [column[:, None] for name, column in self.covariates.items() if name not in self.levels]
+        indicated = [indicators(self.covariates[name], len(levels)) for name, levels in self.levels.items()]
+        return np.concatenate(plain + indicated, axis=1) if self.names else None
+
+    @property
+    def _both(self) -> tuple[Mapping[str, Column], Mapping[str, Column]]:
+        return self.covariates, self.labels
+
+
+def label_column(table: Table, name: str) -> Column:
+    """Return a column of a condition: numbers with NaN, or words with None, for empty cells."""
+    if table.is_numeric(name):
+        return table.numbers(name)
+    cells: Any = table.cells(name)
+    words: Column = cells.astype("str").str.strip().to_numpy(dtype=object)
+    words[cells.isna().to_numpy(dtype=bool)] = None
+    return words
+
+
+def _numbered(rows: RowNumbers, most: int = 3) -> str:
+    """Return rows counted from 1, in words: the first ones and how many there are.
+
+    >>> _numbered(np.array([4])), _numbered(np.arange(5))
+    (' 5', 's 1, 2, 3 and 2 others')
+    """
+    named = ", ".join(str(row + 1) for row in rows[:most])
+    more = f" and {len(rows) - most} others" if len(rows) > most else ""
+    return f"{'s' if len(rows) > 1 else ''} {named}{more}"
+
+
+def _numbers(table: Table, name: str) -> Column:
+    """Return a covariate, which must have a number in every row."""
+    values = table.numbers(name)
+    empty = np.flatnonzero(np.isnan(values))
+    if len(empty):
+        raise table.refuse(
+            f"covariate '{name}' must have a number in every row, got none in row{_numbered(empty)}; fill it in"
+        )
+    return values
+
+
+def read_wide(
+    table: Table, roles: Columns, time: str | None, others: list[str], left: dict[str, str], *, piece: bool
+) -> Series:
+    """Return the series of a table with a column per node; text columns are added to ``left``."""
+    columns, sep = chosen(table, roles.columns, others, roles.sep, piece=piece), roles.sep
+    beside = f" besides '{time}'" if time else ""
+    if not columns:
+        raise table.refuse(f"a wide table must have a column per node{beside}, got none")
+    cells = _counted(table, roles.series) if time is None else table.times(time, roles.dayfirst)
+    if time is None or roles.series is not None:
+        groups = RowGroups.named(table, roles.series)
+    else:
+        if roles.layout == "auto":
+            require_not_long(table, roles, time, cells.times, others)
+        groups = RowGroups.recognised(table, time, cells.times)
+    groups.require_ascending(table, time or "", cells.times, may_repeat=roles.duplicates is not None)
+    numbers = table.numbers_at_once(columns)
+    columns = columns if numbers is not None else _numeric(table, columns, left, roles.asked, sep)
+    if not columns:
+        raise table.refuse(f"a wide table must have a column of numbers per node{beside}, got only text")
+    nodes, channels = _nodes_and_variables(table, columns, sep)
+    remedy = "correct it, or leave the column out with --drop"
+    ordered = [node if sep is None else node + sep + channel for node in nodes for channel in channels]
+    if numbers is None or ordered != columns:
+        numbers = table.many_numbers(ordered, remedy)
+    values = numbers.reshape(len(table.frame), len(nodes), len(channels))
+    known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
+    rows = np.argsort(groups.series_of_row, kind="stable")
+    values = values[rows] if (np.diff(rows) != 1).any() else values  # no copy if the rows are in order
+    times, series, notes = cells.times[rows], groups.series_of_row[rows], cells.notes + groups.notes
+    if roles.duplicates is not None:
+        moments, moment = np.unique(times, return_inverse=True)
+        values, kept = merged(values, series * len(moments) + moment, roles.duplicates)
+        notes += merged_note(len(rows), len(kept), roles.duplicates, "a time")
+        rows, times, series = rows[kept], times[kept], series[kept]
+    made = _Steps(values, nodes, channels, times, series, groups.names, groups.counted)
+    found = made.on_grid(table, notes, known.rows(rows))
+    return replace(found, settled=_settled(cells))
+
+
+def read_long(
+    table: Table,
+    roles: Columns,
+    time: str,
+    others: list[str],
+    called: list[str],
+    left: dict[str, str],
+    drop: Sequence[str],
+    *,
+    piece: bool,
+) -> Series:
+    """Return the series of a table with a row per time and node, without the nodes that ``drop`` names."""
+    import pandas as pd
+
+    node = roles.node or _node_column(table, others, called)
+    require(
+        not roles.values or roles.columns is None,
+        f"{table.path}: the columns of values must be named by columns or value, got both; keep one of them",
+    )
+    free = [column for column in others if column != node]
+    values = roles.values or _numeric(
+        table, chosen(table, roles.columns, free, None, piece=piece), left, roles.asked, None
+    )
+    if not values:
+        raise table.refuse(
+            f"a long table must have a column of values besides '{time}' and '{node}'; set value to its name"
+        )
+    table, unused = _without_nodes(table, node, drop, piece=piece)
+    cells = table.times(time, roles.dayfirst)
+    times, groups = cells.times, RowGroups.named(table, roles.series)
+    place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
+    groups.require_ascending(table, time, times, place_of_row, tuple(nodes), may_repeat=roles.duplicates is not None)
+    moments, moment_of_row = np.unique(times, return_inverse=True)
+    steps, step_of_row = np.unique(groups.series_of_row * len(moments) + moment_of_row, return_inverse=True)
+    step_times = moments[steps % len(moments)]
+    remedy = "correct it, or list the columns to use in value"
+    numbers = np.full((len(steps), len(nodes), len(values)), np.nan)
+    cell_values, kept, notes = table.many_numbers(values, remedy), np.arange(len(times)), cells.notes
+    if roles.duplicates is not None:
+        cell_values, kept = merged(cell_values, step_of_row * len(nodes) + place_of_row, roles.duplicates)
+        notes += merged_note(len(times), len(kept), roles.duplicates, "the time of a node")
+    numbers[step_of_row[kept], place_of_row[kept]] = cell_values
+    known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
+    made = _Steps(numbers, tuple(nodes), tuple(values), step_times, steps // len(moments), groups.names)
+    found = made.on_grid(table, notes, known.per_step(table, step_times, step_of_row))
+    return replace(found, settled=_settled(cells), unused=unused)
+
+
+def _settled(cells: TimeCells) -> dict[str, bool]:
+    return {} if cells.dayfirst is None else {"dayfirst": cells.dayfirst}
+
+
+def _counted(table: Table, series: str | None) -> TimeCells:
+    """Return times that count the rows of each series."""
+    groups = RowGroups.named(table, series).series_of_row
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], groups[order])
+    times = np.empty(len(groups), dtype=np.int64)
+    times[order] = np.arange(len(groups)) - starts
+    return TimeCells(times)
+
+
+def _numeric(
+    table: Table, columns: list[str], left: dict[str, str], asked: Collection[str], sep: str | None
+) -> list[str]:
+    """Return the columns of numbers; text columns are added to ``left`` unless the user named them."""
+    wanted = {column for name in asked for column in matching(name, columns, sep)}
+    text = {
+        column: "dates" if table.is_dates(column) else "text"
+        for column in table.with_others(columns)
+        if column not in wanted and table.is_text(column)
+    }
+    left.update(text)
+    return [column for column in columns if column not in text]
+
+
+def _without_nodes(table: Table, node: str, drop: Sequence[str], *, piece: bool) -> tuple[Table, tuple[str, ...]]:
+    """Return a long table without the rows of some nodes, and the names that match no node."""
+    if not drop:
+        return table, ()
+    which, names = table.distinct_names(node)
+    fitting = {name: matching(name, names) for name in drop}
+    for name, found in fitting.items():
+        if not found and not piece:
+            raise table.refuse(not_there("drop", name, (*table.columns, *names)).replace("column", "column or node"))
+    dropped = {name for found in fitting.values() for name in found}
+    kept = ~np.array([name in dropped for name in names])[which]
+    if not kept.any():
+        raise table.refuse("drop must leave a node, got the names of all; leave one out")
+    unused = tuple(name for name, found in fitting.items() if not found)
+    return replace(table, frame=table.frame[kept].reset_index(drop=True)), unused
+
+
+def _node_column(table: Table, others: list[str], named: list[str]) -> str:
+    """Return the column of node names: one with such a name, or the only one that has no numbers."""
+    words = named or [column for column in others if not table.is_numeric(column)]
+    if len(words) != 1:
+        found = f"got {', '.join(words)}" if words else "got none"
+        raise table.refuse(f"a long table must have one column of node names, {found}; set node to its name")
+    return words[0]
+
+
+def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split the column names into nodes and variables; every node must have every variable."""
+    if sep is None:
+        return tuple(columns), ("value",)
+    for column in columns:
+        if column.count(sep) != 1 or not all(column.split(sep)):
+            raise table.refuse(
+                f"column '{column}' must have the form node{sep}variable; rename it, or leave the separator out"
+            )
+    parts = [column.split(sep) for column in columns]
+    nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts, strict=True))
+    there = {(node, channel) for node, channel in parts}
+    for node in nodes:
+        for channel in channels:
+            if (node, channel) not in there:
+                raise table.refuse(
+                    f"node '{node}' has no column '{node}{sep}{channel}'; every node must have every variable: "
+                    "add it (empty cells are missing values)"
+                )
+    return nodes, channels
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The steps of all series, one series after another, in the order of the table."""
+
+    values: Values
+    nodes: tuple[str, ...]
+    channels: tuple[str, ...]
+    times: Times
+    series: Int[np.ndarray, " time"]
+    names: tuple[str, ...]
+    counted: bool = False
+
+    def on_grid(self, table: Table, notes: tuple[str, ...], known: SharedColumns) -> Series:
+        """Place steps on a grid of times; added steps are missing values with the covariates of the previous step."""
+        lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
+        several = bool(self.names)
+        grid = Grid.around_each(self.times, lengths, self.names, what) if several else Grid.around(self.times, what)
+        even = self.values
+        if len(grid.times) > len(even):
+            even = np.full((len(grid.times), *even.shape[1:]), np.nan)
+            even[grid.places] = self.values
+        notes += grid.notes
+        if known.covariates and len(grid.times) > len(self.times):
+            notes += ("covariates of the added steps are copied from the previous row",)
+        known = known.on_grid(grid.places, len(grid.times))
+        labels = dict(known.labels)
+        if several:
+            labels["series"] = np.repeat(np.array(self.names, dtype=object), grid.lengths)
+        return Series(
+            even,
+            self.nodes,
+            self.channels,
+            grid.times,
+            known.numbers,
+            known.names,
+            notes=notes,
+            piece=True,
+            lengths=grid.lengths,
+            series_names=self.names,
+            counted=self.counted,
+            labels=labels,
+            levels=known.levels,
+        )
+
 
 FOLDERS = "name of a folder"
 SELECTED = (
@@ -67,12 +400,12 @@ def read_series(
     be constant or missing.
 
     ``series`` names the column that distinguishes several series. In a wide table without it, a time that starts again
-    begins a new series, with a note in ``Series.notes``; see :func:`tacit.data.row_groups.restarts`.
+    begins a new series, with a note in ``Series.notes``; see :func:`tacit.data.recognition.restarts`.
 
     ``columns`` are the columns of values to use and ``drop`` those to ignore, by name or shell pattern; see
-    :func:`tacit.data.selection.matching`. Columns that are text, empty or constant are left out with a note, unless
+    :func:`tacit.data.columns.matching`. Columns that are text, empty or constant are left out with a note, unless
     ``columns``, ``value`` or ``asked`` (columns, nodes or variables) name them. ``decimal`` is the decimal point of
-    text files, and ``dayfirst`` the order in dates such as 03/04/2021; see :func:`tacit.data.dates.parse_dates`.
+    text files, and ``dayfirst`` the order in dates such as 03/04/2021; see :func:`tacit.data.times.parse_dates`.
 
     ``where`` is a condition that selects targets by their rows (:mod:`tacit.data.conditions`). ``calendar`` adds sines
     and cosines of the date to the covariates (:func:`calendar_features`). A categorical covariate becomes indicators of
@@ -152,3 +485,32 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
         return with_calendar(made, roles.calendar)
     except InputError as error:
         raise table.refuse(str(error)) from None
+
+
+def read_coordinates(path: str | Path, nodes: tuple[str, ...]) -> Float[np.ndarray, "node 2"]:
+    """Return two numbers per node, in the order of ``nodes``, from a table.
+
+    The first column contains the names, the last two the numbers, such as latitude and longitude. Names that are not
+    in ``nodes`` are ignored.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "places.csv"
+    ...     _ = file.write_text("node,latitude,longitude\\na,46.0,8.9\\nb,46.2,9.0\\n")
+    ...     read_coordinates(file, ("b", "a")).tolist()
+    [[46.2, 9.0], [46.0, 8.9]]
+    """
+    table = open_table(path)
+    if len(table.columns) < 3:
+        raise table.refuse(f"must have a column of node names and two of numbers, got {', '.join(table.columns)}")
+    names = table.names(table.columns[0])
+    places = np.stack([table.numbers(column) for column in table.columns[-2:]], axis=-1)
+    for row, name in enumerate(names):
+        if name in names[:row]:
+            raise table.refuse(f"node '{name}' occurs twice, again in row {row + 1}; keep one of them")
+        if name in nodes and np.isnan(places[row]).any():
+            raise table.refuse(f"node '{name}' in row {row + 1} must have two numbers, got an empty cell; fill it in")
+    missing = [node for node in nodes if node not in names]
+    if missing:
+        raise table.refuse(f"node '{missing[0]}' has no row ({len(missing)} such nodes); add it")
+    return places[[names.index(node) for node in nodes]]

@@ -1,4 +1,17 @@
-"""Windows over one or several series: pairs of past values and a future value, in three parts."""
+"""Windows over one or several series: pairs of past values and a future value, and what is known beside them.
+
+Known columns: what a node has at the time of a target beside its window, covariates and background.
+
+For the target in row $r$ and the newest input in row $r - h$ these are, in this order:
+
+- the covariates in row $r$,
+- the covariates in row $r - 1$, without parts of the date and others that follow from the first,
+- the columns of the :class:`~tacit.data.background.Background`: waves and categories of the time of row $r$, and levels
+  of the node's own values up to row $r - h$; 0 for terms that the node does not use.
+
+After the last row of a table, dates continue (:mod:`tacit.data.times`), so waves, categories and parts of the
+date are known. Other covariates are not.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,17 +21,121 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Generator, Tensor
 
-from tacit.data.background import NO_BACKGROUND, Background
-from tacit.data.coming_times import extended_times
-from tacit.data.known import known_columns, num_known, require_nodes, unknown_ahead
-from tacit.data.levels import unseen_levels
+from tacit.data.background import NO_BACKGROUND, Background, Level, Numbers, calendar_columns
+from tacit.data.conditions import UNKNOWN_AHEAD, chosen_rows, chosen_targets, known_ahead, require_some
 from tacit.data.pairs import Pairs, Split
-from tacit.data.scaling import Scaling
-from tacit.data.seasons import UNKNOWN_AHEAD, chosen_rows, chosen_targets, known_ahead, require_some
-from tacit.data.series import Series, Times, Values
-from tacit.data.series_split import PerPair, assign_parts
-from tacit.data.series_units import ScaleBy
+from tacit.data.scaling import ScaleBy, Scaling, forward_filled
+from tacit.data.series import PerPair, Series, Times, Values, assign_parts, unseen_levels
+from tacit.data.times import extended_times
 from tacit.errors import InputError, did_you_mean, require, require_int
+
+Known = Float[np.ndarray, "row node known"]
+
+
+def num_known(scaling: Scaling, background: Background) -> int:
+    """Return the number of known columns of a node."""
+    return len(scaling.covariate_names) + len(scaling.lagged_covariates) + background.size
+
+
+def require_nodes(background: Background, nodes: tuple[str, ...]) -> None:
+    """Refuse a background of other nodes."""
+    shape = (len(nodes), len(background.terms))
+    require(
+        not background.terms or background.used.shape == shape,
+        f"used of the background must have shape {shape}, a row per node and a column per term, got "
+        f"{background.used.shape}; pass one for these nodes",
+    )
+
+
+def unknown_ahead(scaling: Scaling, part: Series) -> tuple[str, ...]:
+    """Return the covariates that are not known after the last row, by the names of their columns in the table."""
+    computed = calendar_columns(part.row_times[-1:], scaling.covariate_names)
+    names = [name for name in scaling.covariate_names if name not in computed]
+    plain = [name.split("=")[0] for name in names]  # of an indicator
+    return tuple(dict.fromkeys(one if one in part.levels else name for one, name in zip(plain, names, strict=True)))
+
+
+def covariates_ahead(scaling: Scaling, part: Series, ahead: int) -> Float[np.ndarray, "row covariate"]:
+    """Return the scaled covariates of all rows and of ``ahead`` rows after them; NaN where one is not known."""
+    known, names = scaling.covariates(part), scaling.covariate_names
+    if not names or not ahead:
+        return np.concatenate([known, np.full((ahead, known.shape[1]), np.nan)])
+    coming = calendar_columns(extended_times(part.row_times, ahead)[len(part) :], names)
+    later = np.stack([coming.get(name, np.full(ahead, np.nan)) for name in names], axis=1)
+    return np.concatenate([known, (later - scaling.covariate_mean) / scaling.covariate_deviation])
+
+
+def columns_at_targets(
+    scaling: Scaling,
+    background: Background,
+    covariates: Float[np.ndarray, "row covariate"],
+    times: Numbers,
+) -> Known:
+    """Return the known columns of targets in these rows, with 0 in place of the levels.
+
+    ``times`` are the times of the rows as numbers. The first row has no row before it: its lagged covariates are NaN.
+    """
+    nodes = len(scaling.nodes)
+    lagged = [scaling.covariate_names.index(name) for name in scaling.lagged_covariates]
+    before = np.concatenate([np.full((1, len(lagged)), np.nan), covariates[:-1, lagged]])
+    shared = np.concatenate([covariates, before], axis=1)[:, None]
+    parts: list[Known] = [np.broadcast_to(shared, (len(times), nodes, shared.shape[2]))]
+    for number, term in enumerate(background.terms):
+        if isinstance(term, Level):
+            parts.append(np.zeros((len(times), nodes, term.size)))
+        else:
+            parts.append(term.columns(times)[:, None] * background.used[:, number, None])
+    return np.concatenate(parts, axis=2)
+
+
+def level_places(scaling: Scaling, background: Background) -> list[int]:
+    """Return the positions of the levels among the known columns."""
+    first = len(scaling.covariate_names) + len(scaling.lagged_covariates)
+    sizes = np.cumsum([first, *(term.size for term in background.terms)])
+    return [int(sizes[number]) for number in level_terms(background)]
+
+
+def level_terms(background: Background) -> list[int]:
+    """Return the positions of the levels among the terms."""
+    return [number for number, term in enumerate(background.terms) if isinstance(term, Level)]
+
+
+def level_values(background: Background, values: Values) -> Float[np.ndarray, "row node level"]:
+    """Return each level up to every row from scaled values, of the first variable; 0 before the first value.
+
+    A level starts at the first value and is the plain mean of the first rows. A missing value is the previous value.
+
+    >>> background = Background((Level(1.0),), np.array([[True], [False]]))
+    >>> series = np.array([[np.nan, 1.0], [2.0, 1.0], [4.0, 1.0]])[..., None]
+    >>> level_values(background, series)[..., 0].tolist()
+    [[0.0, 0.0], [2.0, 0.0], [3.0, 0.0]]
+    """
+    terms = level_terms(background)
+    found = np.zeros((*values.shape[:2], len(terms)))
+    filled = forward_filled(values[:, :, :1])[..., 0] if terms else values[..., 0]
+    for place, number in enumerate(terms):
+        term = background.terms[number]
+        assert isinstance(term, Level)
+        level, count = filled[0], np.zeros(values.shape[1])
+        for row, value in enumerate(filled):
+            level = np.where(np.isnan(level), value, level + np.maximum(term.rate, 1 / (1 + count)) * (value - level))
+            count += ~np.isnan(value)
+            found[row, :, place] = np.where(background.used[:, number], np.nan_to_num(level), 0.0)
+    return found
+
+
+def known_columns(
+    scaling: Scaling, background: Background, part: Series, number: int, horizon: int, times: Times
+) -> Float[np.ndarray, "row node known"]:
+    """Return the known columns of the target ``horizon`` steps after each row of one series, in single precision.
+
+    ``times`` are the times of the rows and of the ``horizon`` rows after them, as numbers.
+    """
+    covariates = covariates_ahead(scaling, part, horizon)
+    found = columns_at_targets(scaling, background, covariates, times)[horizon:].astype(np.float32)
+    if places := level_places(scaling, background):
+        found[:, :, places] = level_values(background, scaling.scaled(part, number))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +144,7 @@ class SeriesPairs:
 
     ``inputs`` have shape (pair, node, window * num_features + known), the lags one after another: column
     ``lag * num_features + feature``, lag 0 the oldest. Features are named in ``scaling.feature_names``. After the lags
-    come the columns of :mod:`tacit.data.known`: covariates and background at the time of the target.
+    come the columns of :mod:`tacit.data.windows`: covariates and background at the time of the target.
 
     ``used``        the series that the pairs come from: those given, without the ones that were too short
     ``train_ends``  for each series of ``used``, the number of rows up to its last training target, used for scaling
@@ -102,7 +219,7 @@ class Windows:
     No window crosses from one series into another; a series that is too short for a window is left out with a note. The
     pairs of one series are split in time order: the first ``fractions[0]`` for training, the next ``fractions[1]`` for
     validation and the rest for the test. Five or more series are split by whole series, fewer are each split in time
-    order; see :mod:`tacit.data.series_split`. Every target belongs to one part only; a window of a later part may
+    order; see :mod:`tacit.data.series`. Every target belongs to one part only; a window of a later part may
     contain rows of an earlier part, as in use. Scaling uses the rows of each series up to its last training target. A
     pair without any observed target is left out.
 
@@ -194,7 +311,7 @@ class Windows:
         """Return a pair for every window of new data, oldest first; targets that are not known yet are missing.
 
         Future times follow the calendar (months, weekdays) if those of the series do, and otherwise continue in steps
-        of the last size; see :mod:`tacit.data.coming_times`. A target after the last row is left out if a covariate is
+        of the last size; see :mod:`tacit.data.times`. A target after the last row is left out if a covariate is
         not known there.
         """
         used, notes = self._usable(_as_one(series), ahead=0)

@@ -4,9 +4,8 @@ from tacit.estimators.antithetic import DisARM
 from tacit.estimators.combination import CreditName, choose_credit, require_combination
 from tacit.estimators.concrete import Concrete
 from tacit.estimators.credit import Credit, GlobalCredit, OwnRowCredit, ReceptiveFieldCredit
-from tacit.estimators.locality import check_locality
+from tacit.estimators.flips import check_locality, check_relaxation
 from tacit.estimators.protocol import Estimator, EstimatorOptions
-from tacit.estimators.relaxation import check_relaxation
 from tacit.estimators.score_function import ScoreFunction
 from tacit.estimators.straight_through import StraightThrough
 

@@ -1,16 +1,23 @@
-"""Flip single edges of random graphs and compare the predictions, to test the declared locality."""
+"""Checks of what a predictor declares, by flips of single edges.
+
+Flip single edges of random graphs and compare the predictions, to test the declared locality.
+
+A check of the declared locality of a predictor: flip edges that must have no effect.
+
+Check that a predictor is differentiable in the graph: flip edges and compare the change with the derivative.
+"""
 
 import copy
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
-from tacit.errors import require
-from tacit.graph import GraphDistribution
-from tacit.predictors import random_parameters
+from tacit.errors import InputError, require
+from tacit.graph import GraphDistribution, reachability
+from tacit.predictors import random_parameters, relaxed_call
 from tacit.shapes import Inputs
 
 # Expected degrees of the random graphs: sparse graphs leave most nodes out of reach, dense ones reveal normalisations.
@@ -83,3 +90,93 @@ def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int,
     change = (after - before).abs().amax((0, -1))
     node = row if candidates is None else candidates.row_node[row]
     return Flips(fresh, inputs, graphs, row, column, node, before, change, before.abs().max().clamp_min(1e-3))
+
+
+def check_locality(
+    predictor: nn.Module, graph: GraphDistribution, in_channels: int, num_hops: int, *, generator: Generator
+) -> None:
+    """Raise :class:`InputError` if flipping an edge changes a node that it cannot reach in ``num_hops`` hops.
+
+    The output of every node that does not reach the flipped row within ``num_hops - 1`` edges must not change. If no
+    flip changes the output, that is an error as well, because the check would have no power.
+    """
+    flips = flip_edges(predictor, graph, in_channels, generator=generator)
+    name = type(predictor).__name__
+    if not bool(torch.isfinite(flips.change).all() and flips.change.max() > 0):
+        raise InputError(
+            "credit by receptive field requires a predictor that depends on the graph, but no edge changed the output "
+            f'of {name} for random inputs; check it, or use credit="global"'
+        )
+    broken = flips.changed & ~_reaching(flips, graph, num_hops - 1)
+    if broken.any():
+        trial, node = (int(i) for i in broken.nonzero()[0])
+        edge = f"[{int(flips.node[trial])}, {_source(flips, graph, trial)}]"
+        raise InputError(
+            f"credit by receptive field requires a local predictor, but {name} declares "
+            f"num_hops={num_hops} and its output"
+            f" at node {node} changed with edge {edge}, which is out of reach; "
+            'use credit="global", or correct num_hops'
+        )
+
+
+def _reaching(flips: Flips, graph: GraphDistribution, num_steps: int) -> Bool[Tensor, "flip node"]:
+    """Return which nodes reach the flipped row over at most ``num_steps`` edges; at most one over a table."""
+    if graph.candidates is None:
+        return reachability(flips.graphs[None], num_steps)[0, flips.trials, :, flips.row] > 0
+    reaching = torch.zeros(len(flips.row), graph.num_nodes, dtype=torch.bool, device=flips.row.device)
+    reaching[flips.trials, flips.node] = True
+    if num_steps:
+        trial, row, slot = (flips.graphs > 0).nonzero(as_tuple=True)
+        reads = graph.candidates.sources[row, slot] == flips.node[trial]
+        reaching[trial[reads], graph.candidates.row_node[row[reads]]] = True
+    return reaching
+
+
+def _source(flips: Flips, graph: GraphDistribution, trial: int) -> int:
+    column = int(flips.column[trial])
+    return column if graph.candidates is None else int(graph.candidates.sources[int(flips.row[trial]), column])
+
+
+# Saturated units (ReLU) hide a few changes from the derivative; a threshold on the graph hides at least half of them.
+HIDDEN_SHARE = 0.25
+# The derivative is taken this far inside of 0 and 1: at 0 a ReLU without active neighbours has derivative 0.
+INSIDE = 0.05
+REMEDY = "or use estimator ScoreFunction() or DisARM()"
+
+
+@torch.enable_grad()
+def check_relaxation(predictor: nn.Module, graph: GraphDistribution, in_channels: int, *, generator: Generator) -> None:
+    """Raise :class:`InputError` unless the predictor's relaxed form agrees with it and has derivatives for the graph.
+
+    Each trial selects one node that a flip changed, preferably not the flipped row itself, because derivatives are most
+    easily lost along longer paths. Its derivative for the flipped edge must be nonzero in at least three quarters of
+    the trials.
+    """
+    flips = flip_edges(predictor, graph, in_channels, generator=generator)
+    name = type(predictor).__name__
+    relaxed = relaxed_call(flips.predictor)
+    gap = float((relaxed(flips.inputs, graph.as_operator(flips.graphs[None])) - flips.before).detach().abs().max())
+    if not gap <= TOLERANCE * float(flips.scale):
+        raise InputError(
+            f"{name}.relaxed must equal {name} for graphs of 0 and 1, got a difference of {gap:.2g}; "
+            f"correct it, {REMEDY}"
+        )
+    some = flips.changed.any(-1)
+    if not bool(some.any()):
+        raise InputError(
+            "gradients through the graph require a predictor that depends on the graph, but no edge changed the "
+            f"output of {name} for random inputs; check it"
+        )
+    others = torch.arange(graph.num_nodes, device=flips.row.device) != flips.node[:, None]
+    chances = torch.rand(flips.changed.shape, generator=generator, device=generator.device).to(flips.row.device)
+    node = ((chances + others) * flips.changed).argmax(-1)  # (flip): one of the nodes that changed
+    graphs = (INSIDE + (1 - 2 * INSIDE) * flips.graphs).requires_grad_()
+    chosen = relaxed(flips.inputs, graph.as_operator(graphs[None]))[:, flips.trials, node].sum()
+    (slope,) = torch.autograd.grad(chosen, graphs, allow_unused=True) if chosen.requires_grad else (None,)
+    at_flip = (torch.zeros_like(graphs) if slope is None else slope)[flips.trials, flips.row, flips.column]
+    hidden = float(((at_flip == 0) & some).sum() / some.sum().clamp_min(1))
+    if hidden > HIDDEN_SHARE:
+        raise InputError(
+            f"gradients through the graph require a predictor with derivatives for the graph, but {hidden:.0%} of the "
+            f"changes that edges made in {name} had none; give it a method relaxed(inputs, graphs), {REMEDY}"
+        )

@@ -10,8 +10,7 @@ from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.assessment.identification import Identifiability, identify
 from tacit.config import DemoConfig, SystemConfig
 from tacit.data import Split
-from tacit.experiments.published import LOSS_METRICS, LOSS_TABLE
-from tacit.experiments.study import Listener
+from tacit.experiments.study import LOSS_METRICS, LOSS_TABLE, Listener
 from tacit.graph import BernoulliGraph
 from tacit.interrupts import deferred_interrupts
 from tacit.locks import Lock

@@ -6,9 +6,6 @@ from typing import Any
 import torch
 
 from tacit.config import ModelConfig
-from tacit.experiments.published import LOSS_METRICS as METRICS
-from tacit.experiments.published import LOSS_TABLE as PAPER
-from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import (
     GOOD_NOTE,
     OUR_MODEL,
@@ -23,7 +20,9 @@ from tacit.experiments.replication import (
     quick_note,
     train,
 )
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import LOSS_METRICS as METRICS
+from tacit.experiments.study import LOSS_TABLE as PAPER
+from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.systems import CommunitySystem
 
 SHARED: dict[str, Any] = {"num_graphs": 64, "share_graphs": True}

@@ -11,8 +11,7 @@ import matplotlib as mpl
 
 from tacit.atomic_files import made, remove_leftovers, write_atomic, write_together
 from tacit.errors import InputError
-from tacit.experiments.study import Listener, Options, Records, Study, Values
-from tacit.experiments.task_record import do_task
+from tacit.experiments.study import Listener, Options, Records, Study, Values, do_task
 from tacit.experiments.workers import Workers, workers
 from tacit.locks import locked
 from tacit.report import STYLE, figure_files

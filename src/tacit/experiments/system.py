@@ -6,9 +6,8 @@ import statistics
 from matplotlib.figure import Figure
 
 from tacit.assessment.evaluation import predictive_metrics
-from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import NUM_PAIRS, PAPER_MODEL, QUICK_PAIRS, quick_note
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
+from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Task, Values
 from tacit.randomness import generator_for
 from tacit.report import PROBABILITY_COLOURS
 from tacit.systems import COMMUNITY_EDGES, NODES_PER_COMMUNITY, CommunitySystem, community_edge_probs

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from tacit.assessment.evaluation import oracle_edge_prob_mae, point_prediction, predictive_metrics
 from tacit.data import Split
-from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import (
     GOOD_NOTE,
     OUR_MODEL,
@@ -24,7 +23,7 @@ from tacit.experiments.replication import (
     quick_note,
     train,
 )
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.randomness import generator_for
 from tacit.report import bands
 from tacit.systems import CommunitySystem, community_edge_probs

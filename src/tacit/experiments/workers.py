@@ -1,8 +1,12 @@
-"""Run the tasks of a study in processes of this machine (joblib) or on the workers of a Dask cluster.
+"""Run the tasks of a study in processes of this machine, or on the workers of a Dask cluster.
+
+Run the tasks of a study in processes of this machine (joblib) or on the workers of a Dask cluster.
 
 A task returns its record and the caller writes it, because a worker may have another file system. joblib assigns each
 of ``jobs`` processes its share of the cores (``OMP_NUM_THREADS``, which torch reads); a Dask worker with a nanny, the
 usual kind, uses one thread for each task.
+
+Tasks on a Dask cluster: connect, check that its workers can run them, and report every failure.
 """
 
 import warnings
@@ -10,12 +14,111 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
 
+import torch
+from distributed import Client, as_completed
 from joblib import Parallel, delayed
 
 from tacit.errors import InputError, TrainingError
-from tacit.experiments.study import Options, Study, Values
-from tacit.experiments.task_record import Outcomes, RunTasks, try_task
+from tacit.experiments.study import Options, Outcomes, RunTasks, Study, Values, try_task
+from tacit.records import versions
+
+CONNECT_SECONDS, WORKERS_SECONDS = 6, 4  # time limits
+SCHEMES = ("tcp", "tls")
+LOST = "the Dask cluster lost a task ({}); finished tasks are kept; start the command again to resume"
+SAME = ("tacit", "torch")  # packages that must have the same version on a worker, for the same results
+
+
+@contextmanager
+def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTasks]]:
+    """Connect to the cluster at ``address``; yield the number of parallel tasks, and a function that runs tasks there.
+
+    Raise :class:`InputError` if there is no such cluster, or if one of its workers cannot run these ``options``.
+    """
+    _require_address(address)
+    with _connected(address) as client:
+        try:
+            client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        except TimeoutError:
+            raise InputError(
+                f"scheduler must have at least one worker, got {address} with none; start some with 'dask worker "
+                f"{address} --nthreads 1'"
+            ) from None
+        _require_able(client, options)
+
+        def outcomes(study: Study, tasks: Sequence[str], options: Options) -> Outcomes:
+            futures = [client.submit(try_task, study, task, options, pure=False) for task in tasks]
+            try:
+                for future, found in as_completed(futures, loop=client.loop, with_results=True, raise_errors=False):
+                    if future.status != "finished":
+                        why = type(found[1]).__name__ if future.status == "error" else future.status
+                        raise TrainingError(LOST.format(why))
+                    yield found
+            finally:
+                client.cancel(futures)
+
+        yield sum(client.ncores().values()), outcomes
+
+
+def _connected(address: str) -> Client:
+    """Return a client, created in another thread: it would block forever if the server is not a Dask scheduler."""
+    found: list[Client | Exception] = []
+
+    def connect() -> None:
+        try:
+            found.append(Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
+        except Exception as error:
+            found.append(error)
+
+    attempt = Thread(target=connect, daemon=True)
+    attempt.start()
+    attempt.join(CONNECT_SECONDS + 1)
+    if found and isinstance(found[0], Client):
+        return found[0]
+    why = f" ({found[0]})" if found and not isinstance(found[0], OSError) else ""  # OSError: no answer in time
+    raise InputError(
+        f"scheduler must be a running Dask scheduler, got {address}, which did not answer within {CONNECT_SECONDS} "
+        f"s{why}; start one there with 'dask scheduler', or correct the address"
+    )
+
+
+def _require_address(address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        whole = parts.scheme in SCHEMES and bool(parts.hostname) and bool(parts.port) and not parts.path
+    except ValueError:  # a port that is not a number, or too high
+        whole = False
+    if not whole:
+        raise InputError(
+            f"scheduler must be an address like tcp://host:8786, got '{address}'; 'dask scheduler' shows it"
+        )
+
+
+def _require_able(client: Client, options: Options) -> None:
+    """Check every worker before any task starts, so that a task does not fail an hour later."""
+    needed = {name: versions()[name] for name in SAME}
+    for worker, found in client.run(_what_fails_here, needed, options, on_error="return").items():
+        if isinstance(found, BaseException):
+            found = f"tacit {needed['tacit']}, which cannot be used there ({type(found).__name__}: {found})"
+        if found is not None:
+            raise InputError(f"scheduler requires workers with {found} at {worker}; set that worker up, or stop it")
+
+
+def _what_fails_here(needed: dict[str, str], options: Options) -> str | None:
+    """Return a description of what this process lacks, or None."""
+    for name, version in needed.items():
+        if versions()[name] != version:
+            return f"{name} {version} as here, got {versions()[name]}"
+    try:
+        torch.zeros(1, device=options.torch_device)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+        return f"device {options.device}, got none ({str(error).splitlines()[0]})"
+    if options.data is not None and not Path(options.data).exists():
+        return f"the data at the same path {options.data}, got nothing there"
+    return None
 
 
 @dataclass(frozen=True)
@@ -52,7 +155,6 @@ def workers(options: Options, jobs: int = 1, scheduler: str | None = None) -> It
                 "tasks), or --scheduler"
             )
         _require_dask()
-        from tacit.experiments.cluster import dask_outcomes
 
         with dask_outcomes(scheduler, options) as (slots, outcomes):
             yield Workers(f"on {scheduler}, {slots} at a time", outcomes)

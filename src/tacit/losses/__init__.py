@@ -16,8 +16,7 @@ from tacit.losses.noisy import NoisyEnergyScore
 from tacit.losses.options import LossOptions, LossPreset
 from tacit.losses.point import PointMSE
 from tacit.losses.sampled import Part, SampledLoss
-from tacit.losses.terms import Loss, LossTerms
-from tacit.losses.units import unit_mean
+from tacit.losses.terms import Loss, LossTerms, unit_mean
 
 __all__ = [
     "ELBO",

@@ -20,7 +20,7 @@ from tacit.losses.kernels import Kernel, NegativeDistance, RationalQuadratic
 from tacit.losses.noisy import NoisyEnergyScore
 from tacit.losses.options import LossOptions
 from tacit.losses.sampled import Part, SampledLoss
-from tacit.losses.units import unit_counts, unit_mean, unit_weights
+from tacit.losses.terms import unit_counts, unit_mean, unit_weights
 from tacit.observation import ObservationModel
 from tacit.registry import register
 from tacit.shapes import Observed, PairCosts, Samples, Targets, UnitLoss

@@ -25,7 +25,7 @@ from tacit.errors import InputError, require, require_positive
 from tacit.graph import EdgePrior
 from tacit.losses.options import LossOptions, LossPreset
 from tacit.losses.sampled import BaselineName, Part, SampledLoss
-from tacit.losses.units import require_one_of, unit_counts, unit_mean
+from tacit.losses.terms import require_one_of, unit_counts, unit_mean
 from tacit.registry import register
 from tacit.shapes import Cost, Observed, Samples, Targets, UnitLoss
 

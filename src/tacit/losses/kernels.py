@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tacit.errors import require, require_positive
-from tacit.losses.units import Scope, require_one_of, unit_counts, unit_mean
+from tacit.losses.terms import Scope, require_one_of, unit_counts, unit_mean
 from tacit.shapes import Observed, Targets
 
 

@@ -20,8 +20,7 @@ import torch
 
 from tacit.errors import InputError, require
 from tacit.losses.sampled import Part, SampledLoss
-from tacit.losses.terms import LossTerms
-from tacit.losses.units import unit_counts
+from tacit.losses.terms import LossTerms, unit_counts
 from tacit.observation import ObservationModel
 from tacit.registry import register
 from tacit.shapes import Cost, Observed, Outputs, Samples, TargetParams, Targets, UnitAverage

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from tacit.errors import InputError, require
 from tacit.losses.sampled import Part, SampledLoss
-from tacit.losses.units import unit_mean
+from tacit.losses.terms import unit_mean
 from tacit.observation import ObservationModel
 from tacit.shapes import Observed, PairCosts, TargetParams, Targets
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.graph import EdgePrior
 from tacit.losses.kernels import Kernel, RationalQuadratic
-from tacit.losses.units import Scope
+from tacit.losses.terms import Scope
 
 if TYPE_CHECKING:
     from tacit.losses.sampled import SampledLoss

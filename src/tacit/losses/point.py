@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tacit.losses.sampled import Part, SampledLoss, without_own_group
-from tacit.losses.units import unit_mean
+from tacit.losses.terms import unit_mean
 from tacit.registry import register
 from tacit.shapes import Observed, Samples, Targets
 

@@ -34,8 +34,7 @@ from torch import Tensor
 
 from tacit.errors import InputError
 from tacit.losses.options import LossOptions
-from tacit.losses.terms import Loss, LossTerms
-from tacit.losses.units import Scope, require_one_of, unit_weights
+from tacit.losses.terms import Loss, LossTerms, Scope, require_one_of, unit_weights
 from tacit.shapes import Baseline, Cost, Observed, Outputs, Samples, Targets, UnitAverage, UnitLoss
 
 BaselineName = Literal["none", "paper", "leave_one_out", "moving_average"]

@@ -17,8 +17,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.observation.gaussian import SIGMA_FLOOR
-from tacit.observation.model import Derivatives, Support, TargetValues
-from tacit.observation.positive import LEAST_MEAN, PositiveMean
+from tacit.observation.model import LEAST_MEAN, Derivatives, PositiveMean, Support, TargetValues
 from tacit.registry import register
 from tacit.shapes import NoiseUniforms, Samples, TargetParams, Targets
 

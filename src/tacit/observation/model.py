@@ -1,4 +1,6 @@
-r"""The interface of observation models: the distribution of a target given prediction and input.
+r"""The interface of observation models, values in the units of the data, and positive means.
+
+The interface of observation models: the distribution of a target given prediction and input.
 
 $$y \sim p(y \mid f_\psi(x, A), x)$$
 
@@ -6,6 +8,15 @@ If the graph is the only source of randomness in a model, the edge probabilities
 are biased. The predictor returns ``num_given`` numbers per target, usually the mean; the observation model converts
 them to ``num_parameters`` parameters of the distribution. The layout of these parameters along the last axis is
 internal to the observation model; use its methods for samples, means and densities.
+
+Positive means: the link between the output of a predictor and the mean of counts and of positive numbers.
+
+$$m = s \log(1 + e^{(o + u f) / s})$$
+
+$f$ is the output, $o$ and $u$ are offset and unit of the targets (:class:`~tacit.observation.TargetValues`). For large
+means $m \approx o + u f$, as in a Gaussian model, so effects are additive. Near 0 the link is curved, so that no mean
+is negative. $s$ is the width of the curved part: one count for counts, so that scaled and unscaled counts have the same
+model; $s = u$ for other positive numbers.
 """
 
 import itertools
@@ -16,6 +27,7 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
+from torch.nn.functional import softplus
 
 from tacit.errors import InputError, require, require_int
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
@@ -287,3 +299,104 @@ class ObservationModel(nn.Module, ABC):
             f"outputs must have num_given * channels = {given} numbers per node for {type(self).__name__}, "
             f"got {outputs.shape[-1]}; correct channels, or the predictor",
         )
+
+
+class InUnits(ObservationModel):
+    r"""Base class of models for values in the units of the data, $v = \text{offset} + \text{unit} \cdot y$."""
+
+    offset: Tensor
+    unit: Tensor
+
+    def __init__(self, num_nodes: int, channels: int = 1, values: TargetValues | None = None) -> None:
+        super().__init__(channels)
+        require_int("num_nodes", num_nodes)
+        self.values = TargetValues.plain(num_nodes, channels) if values is None else values
+        self.register_buffer("offset", self.values.offset.clone(), persistent=False)
+        self.register_buffer("unit", self.values.unit.clone(), persistent=False)
+
+    @classmethod
+    def for_sizes(
+        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
+    ) -> "ObservationModel":
+        """Return the model for data of these sizes."""
+        del in_channels
+        return cls(num_nodes, channels, values)
+
+    def to_values(self, targets: Tensor) -> Tensor:
+        """Return scaled targets in the units of the data."""
+        return self.offset + self.unit * targets
+
+    def to_targets(self, values: Tensor) -> Tensor:
+        """Return values in the units of the data as scaled targets."""
+        return (values - self.offset) / self.unit
+
+    def chosen(self, nodes: list[int]) -> "ObservationModel":
+        """Return the model of some nodes, with their current parameters."""
+        part = type(self)(len(nodes), self.channels or 1, self.values.chosen(nodes)).to(self.offset)
+        for name, value in self.named_parameters(recurse=False):
+            getattr(part, name).data = value.detach()[nodes].clone()
+        return part
+
+    def stacked(self, parts: list[ObservationModel]) -> ObservationModel:
+        """Return one model of the nodes of ``parts``, each with its own units."""
+        known = [part.values for part in parts if isinstance(part, InUnits)]
+        offset, unit = torch.cat([one.offset for one in known]), torch.cat([one.unit for one in known])
+        values = TargetValues(offset, unit, self.values.categories, self.values.largest)
+        model = type(self)(len(parts), self.channels or 1, values).to(self.offset)
+        for name, value in self.joined(parts).items():
+            model.get_parameter(name).data = value
+        return model
+
+
+LEAST_MEAN = 1e-6  # in units of s: with a mean of 0 any event would be impossible
+
+
+class PositiveMean(InUnits):
+    """Base class of models with a positive mean; the distribution parameter is the mean in the units of the data."""
+
+    def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
+        """Return the mean of every target under each graph, in the units of the data."""
+        del inputs
+        return self.means_of(outputs)
+
+    def mean(self, parameters: TargetParams) -> Samples:
+        """Return the means as scaled targets."""
+        return self.to_targets(parameters)
+
+    def means_of(self, outputs: Outputs) -> Tensor:
+        """Return the means in the units of the data from the predictor's outputs."""
+        self._require_outputs(outputs)
+        width = self._link_width
+        return width * (softplus((self.offset + self.unit * outputs) / width) + LEAST_MEAN)
+
+    def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
+        """Return the standard deviation of the targets in the units of the data."""
+        return spread * self.unit
+
+    def slopes_of(self, means: Tensor) -> Tensor:
+        r"""Return $\partial m / \partial f = u\,(1 - e^{-m / s})$ for means in the units of the data."""
+        return -self.unit * torch.expm1(LEAST_MEAN - means / self._link_width)
+
+    def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
+        r"""Return the derivatives by the output and the parameters of the noise, from those by $\log m$."""
+        width = self._link_width
+        raw = (self.offset + self.unit * outputs) / width
+        share = torch.sigmoid(raw)
+        means = width * (softplus(raw) + LEAST_MEAN)
+        first = self.unit * share / means  # of log m by f
+        second = first * ((self.unit / width) * (1 - share) - first)
+        found = self.by_log_mean(means, targets)
+        return found._replace(
+            score=found.score * first,
+            curvature=found.curvature * first.square() + found.score * second,
+            cross=[one * first for one in found.cross],
+        )
+
+    @abstractmethod
+    def by_log_mean(self, means: TargetParams, targets: Targets) -> Derivatives:
+        r"""Return the derivatives of the log probability by $\log m$ and the parameters of the noise."""
+
+    @property
+    def _link_width(self) -> Tensor:
+        """The width $s$ of the curved part of the link."""
+        return torch.ones_like(self.unit) if self.support == "counts" else self.unit

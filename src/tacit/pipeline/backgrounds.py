@@ -213,7 +213,10 @@ def background_choice(backgrounds: Backgrounds | None, dataset: Dataset, config:
 
 
 def background_words(backgrounds: Backgrounds | None, nodes: Sequence[str]) -> list[str]:
-    """Return the terms of the likeliest backgrounds, each with the nodes that have it."""
+    """Return the terms of the likeliest backgrounds, each with the nodes that have it.
+
+    Many periods that the same nodes have are counted: an irregular profile of the day takes several waves.
+    """
     if backgrounds is None:
         return []
     clock, groups = backgrounds.clock, dict[str, list[str]]()
@@ -224,6 +227,18 @@ def background_words(backgrounds: Backgrounds | None, nodes: Sequence[str]) -> l
             words = _term_words(term, merged, clock)
             if node not in groups.setdefault(words, []):
                 groups[words].append(node)
+    periods = {
+        _cycle(wave, clock): wave.place for wave in merged if not (clock.dated and wave.place in PERIODS.values())
+    }
+    alike: dict[tuple[str, ...], list[str]] = {}  # the periods that were found, by the nodes that have them
+    for words in sorted(periods.keys() & groups.keys(), key=lambda words: periods[words]):
+        alike.setdefault(tuple(groups[words]), []).append(words)
+    for found, cycles in alike.items():
+        if len(cycles) > NAMED:
+            for words in cycles:
+                del groups[words]
+            ends = f"{cycles[0].removeprefix('cycle of ')} to {cycles[-1].removeprefix('cycle of ')}"
+            groups.setdefault(f"{len(cycles)} cycles of {ends}", []).extend(found)
     return [f"{words} ({_whose(found, len(nodes))})" for words, found in groups.items()]
 
 

@@ -1,5 +1,6 @@
 """``tacit fit``: from a file to a run directory with a report; a stopped run can be resumed."""
 
+import signal
 from collections.abc import Callable, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from pathlib import Path
 import torch
 
 from tacit.config import FitConfig
-from tacit.errors import require
+from tacit.errors import ReportError, require
 from tacit.interrupts import Terminated, deferred_interrupts
 from tacit.locks import Lock
 from tacit.pipeline.data_files import few_names
@@ -20,7 +21,7 @@ from tacit.pipeline.situation_options import about_depends_on, settle_situations
 from tacit.pipeline.sources import read_sources
 from tacit.pipeline.stage_times import TimedListener
 from tacit.pipeline.unfinished import CHECKPOINT, NOTHING, finish, resume_run, start_run
-from tacit.records import Run, read_run, require_new, versions
+from tacit.records import Run, drawing, read_run, require_new, versions
 from tacit.training import Checkpoints, Listener, Processes, meet_in_step
 
 
@@ -129,31 +130,37 @@ def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJ
 
 
 def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
-    """Write the run, then draw its report; after Ctrl-C the report is left out, because it takes seconds."""
+    """Write the run, then draw its report.
+
+    A signal while the files are written takes effect when all are there. The report can be drawn later.
+    """
     learned = learned.compared()
-    with deferred_interrupts() as held:
+    listener = learned.plan.listener
+    with deferred_interrupts(termination=True) as held:
         fitted = learned.conclude()
         lock.require()
-        listener = learned.plan.listener
         listener.stage("writing: the run and its report")
         fitted.write(directory)
         run = read_run(directory)
-    report = _drawn(directory, run) if learned.complete and not held else None
-    with deferred_interrupts():
         if learned.complete:
             finish(directory)
-        listener.times.finish()
+    report = None
+    if learned.complete and signal.SIGINT not in held:
+        remedy = drawing(directory)
+        try:
+            if held:
+                raise Terminated(held[0])
+            report = draw_run(directory, run)
+        except KeyboardInterrupt:
+            pass
+        except (OSError, MemoryError) as error:
+            reason = "out of memory" if isinstance(error, MemoryError) else str(error)
+            raise ReportError(f"{reason}; {remedy}") from error
+        except BaseException as error:
+            error.add_note(remedy)
+            raise
+    listener.times.finish()
     return FitJob(run, directory, report, learned.complete, listener.times.rounded())
-
-
-def _drawn(directory: Path, run: Run) -> Path | None:
-    try:
-        return draw_run(directory, run)
-    except KeyboardInterrupt:  # the run is written, and the report can be drawn at any time
-        return None
-    except Terminated as error:
-        error.add_note(f"the run is complete; draw its report with 'tacit report {directory}'")
-        raise
 
 
 def draw_run(directory: Path, run: Run) -> Path:

@@ -43,7 +43,7 @@ class Origins:
 
     ``window``        number of steps of an input; ``history`` has ``horizon - 1`` rows more, all scaled as in training
     ``covariates``    scaled covariates in the newest input row of each step; empty if the run has none
-    ``known``         columns of each step after its window, with 0 in place of levels; see :mod:`tacit.data.known`
+    ``known``         columns of each step after its window, with 0 in place of levels; see :mod:`tacit.data.windows`
     ``levels``        the levels in the last ``horizon`` rows; ``background`` and ``level_places`` say how they go on
     ``time_numbers``  times of the targets, as in :class:`~tacit.data.Pairs`
     ``actual``        actual values in the units of the data; NaN if they are not known

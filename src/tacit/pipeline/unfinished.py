@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tacit.atomic_files import remove_leftovers, write_atomic
-from tacit.errors import InputError, TrainingError
+from tacit.errors import InputError, ReportError, TrainingError
 from tacit.locks import Lock, locked
 from tacit.pipeline.request import Request
 from tacit.records import CALL, RECORD, new_directory, resuming
@@ -24,8 +24,9 @@ NOTHING = (f".{CALL}.",)  # prefixes of temporary files that may exist before th
 def start_run(directory: Path, call: Request, processes: Processes) -> Iterator[Lock]:
     """Make the directory of a run and lock it for the block.
 
-    If the block fails, a run that can be resumed is kept, and the error gives the command; otherwise the directory is
-    removed.
+    If the block is stopped or the machine fails (a signal, a full disk, too little memory), the run is kept, and the
+    error gives the command that resumes it. After an error of the input or of the computation, which would come again,
+    the directory is removed unless it has a checkpoint.
     """
     with ExitStack() as entered:
         locks: list[Lock] = []
@@ -60,7 +61,7 @@ def resume_run(directory: Path, processes: Processes) -> Iterator[tuple[Request,
         try:
             yield call, lock
         except BaseException as error:
-            if not isinstance(error, InputError) and lock.held:
+            if not isinstance(error, InputError | ReportError) and lock.held:
                 error.add_note(_way_on(directory, processes))
             raise
 
@@ -98,7 +99,10 @@ def _resume_run(directory: Path) -> Iterator[tuple[Request, Lock]]:
 
 def _can_go_on(lock: Lock, error: BaseException) -> bool:
     """Return whether the run can be resumed; a process that does not write may not know and returns false."""
-    return not isinstance(error, InputError | TrainingError) and lock.held and (lock.directory / CHECKPOINT).exists()
+    if isinstance(error, InputError | TrainingError | ReportError) or not lock.held:
+        return False
+    comes_again = isinstance(error, Exception) and not isinstance(error, OSError | MemoryError)
+    return (lock.directory / (CHECKPOINT if comes_again else CALL)).exists()
 
 
 def _way_on(directory: Path, processes: Processes) -> str:

@@ -7,8 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from tacit.errors import InputError, require
-from tacit.plots.display import Estimator, RunDisplay, RunPath, estimator_run, require_estimator, stored_run
-from tacit.plots.new_data import evaluated
+from tacit.plots.display import Estimator, RunDisplay, RunPath, estimator_run, evaluated, require_estimator, stored_run
 from tacit.records import Run
 from tacit.report import coverage_on, edge_columns, rank_shares, ranks_on, reliability_on, reliability_points
 

@@ -9,8 +9,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from tacit.errors import InputError
 from tacit.pipeline import Fan, fan_of, kept_fan
-from tacit.plots.display import Display, Estimator, RunPath, require_estimator, stored_run
-from tacit.plots.new_data import fitted_and_source
+from tacit.plots.display import Display, Estimator, RunPath, fitted_and_source, require_estimator, stored_run
 from tacit.records import Run
 from tacit.report import FORECAST_COLOUR
 

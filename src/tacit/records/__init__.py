@@ -1,7 +1,7 @@
 """Run directories: a JSON record, edges, history and model; files are written atomically, the record last."""
 
 from tacit.records.background_csv import BACKGROUND, BackgroundTable, read_background
-from tacit.records.directories import CALL, make_directory, new_directory, require_new, resuming
+from tacit.records.directories import CALL, drawing, make_directory, new_directory, require_new, resuming
 from tacit.records.edges_by_csv import BY_COLUMNS, EDGES_BY, REGIME, EdgesBy
 from tacit.records.edges_csv import (
     CHANGED,
@@ -54,6 +54,7 @@ __all__ = [
     "Run",
     "candidates_text",
     "describe_device",
+    "drawing",
     "edges_text",
     "group_numbers",
     "history_line",

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tacit.errors import InputError
-from tacit.locks import LOCK, Lock, locked
+from tacit.errors import InputError, require
+from tacit.locks import BEING_WRITTEN, LOCK, Lock, being_written, locked
 
 CALL = "call.json"  # in an unfinished run; a finished one has record.json
 
@@ -36,7 +36,9 @@ def require_new(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
     except OSError as error:
         raise InputError(f"out must be a directory that can be made, got {directory} ({error.strerror})") from None
     if held:
-        remedy = f"resume with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
+        unfinished = (directory / CALL).is_file()
+        require(not (unfinished and being_written(directory)), BEING_WRITTEN.format(directory))
+        remedy = f"resume with {resuming(directory)}, or choose" if unfinished else "choose"
         raise InputError(f"out must be a new or empty directory, got {directory}, which exists; {remedy} another --out")
     return new
 
@@ -57,6 +59,11 @@ def new_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> Iterator
             with suppress(OSError):  # it is not empty
                 directory.rmdir()
         raise
+
+
+def drawing(directory: Path) -> str:
+    """Return a sentence with the command that draws the report of a complete run."""
+    return f"the run is complete; draw its report with '{shlex.join(['tacit', 'report', str(directory)])}'"
 
 
 def resuming(directory: Path) -> str:

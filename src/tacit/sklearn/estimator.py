@@ -36,7 +36,6 @@ from tacit.pipeline import (
     same_dataset,
     settle_situations,
 )
-from tacit.report import summary_html, write_page
 from tacit.sklearn.class_probabilities import known_classes
 from tacit.sklearn.learned import LearnedGraph
 from tacit.sklearn.options import read_parameters, seed_of, to_python
@@ -109,6 +108,8 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the report of ``tacit fit``: one HTML file that works offline."""
+        from tacit.report import write_page  # matplotlib and plotly are loaded only for a page
+
         fitted, path = self._with_predictor(), Path(path)
         with write_said(path):
             write_page([fitted.run], path, fitted.record.title)
@@ -273,5 +274,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         return bundle
 
     def _summary(self) -> str:
+        from tacit.report import summary_html
+
         fitted = self._ready()
         return summary_html(fitted.run, type(self).__name__, fitted.preparation.is_series, self._page)

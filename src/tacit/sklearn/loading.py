@@ -9,7 +9,6 @@ import numpy as np
 from tacit.devices import find_device
 from tacit.errors import InputError
 from tacit.pipeline import Fitted
-from tacit.report import TITLES, is_demo
 from tacit.sklearn.forecaster import LatentGraphForecaster
 from tacit.sklearn.options import SECTIONS
 from tacit.sklearn.regressor import LatentGraphRegressor
@@ -37,6 +36,8 @@ def load(path: str | os.PathLike[str], **objects: Any) -> LatentGraphForecaster 
 
 
 def _from_run(directory: Path) -> LatentGraphForecaster | LatentGraphRegressor:
+    from tacit.report import TITLES, is_demo  # loads matplotlib
+
     if is_demo(directory) or (directory.name in TITLES and is_demo(directory.parent)):
         raise InputError(
             f"path must be a run of tacit fit, got {directory} of a demo, whose model is that of the paper; read its "

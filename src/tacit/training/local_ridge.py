@@ -7,7 +7,7 @@ sends; both are all inputs unless columns are chosen. Inputs and targets are sta
 which is chosen on later pairs, from a subset of the nodes if matrices are large. Rows with a missing target are
 excluded for that target. ``allowed`` marks the inputs of its source that each slot may use: the weights of others are
 0. Nodes are solved in blocks, so that memory grows with the table. If all nodes are candidates and use what they send,
-every node is regressed on the same columns, and :func:`~tacit.data.ridge.ridge_regression` solves all regressions
+every node is regressed on the same columns, and :func:`~tacit.data.regression.ridge_regression` solves all regressions
 together.
 """
 

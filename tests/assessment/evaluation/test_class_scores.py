@@ -9,7 +9,7 @@ from scipy import stats
 from torch import Generator
 
 from tacit.assessment.evaluation import discrete_nodes, forecast_scores, point_prediction
-from tacit.assessment.evaluation.class_scores import class_scores
+from tacit.assessment.evaluation.forecasts import class_scores
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore

@@ -7,9 +7,7 @@ import pytest
 import torch
 
 from tacit.assessment.fit_tests import kernel_test
-from tacit.assessment.fit_tests.features import FourierFeatures
-from tacit.assessment.fit_tests.kernel_sums import KernelSums, p_value
-from tacit.assessment.fit_tests.scales import scales_of
+from tacit.assessment.fit_tests.kernel_test import FourierFeatures, KernelSums, p_value, scales_of
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore

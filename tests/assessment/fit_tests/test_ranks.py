@@ -5,9 +5,8 @@ import torch
 from scipy.stats import chisquare
 
 from tacit.assessment.fit_tests import Ranks, goodness_of_fit, holm, uniformity
-from tacit.assessment.fit_tests.ranks import rank_of
-from tacit.assessment.fit_tests.scales import scales_of
-from tacit.assessment.fit_tests.uniformity import HUMP, TOO_HIGH, TOO_LOW, U_SHAPED, UNIFORM, UNTESTED
+from tacit.assessment.fit_tests.kernel_test import scales_of
+from tacit.assessment.fit_tests.ranks import HUMP, TOO_HIGH, TOO_LOW, U_SHAPED, UNIFORM, UNTESTED, rank_of
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore

@@ -3,7 +3,7 @@ import torch
 
 from tacit.assessment.identification import compare_replicas, find_representations
 from tacit.assessment.identification.replicas import graph_relation
-from tacit.assessment.identification.transforms import (
+from tacit.assessment.identification.representations import (
     CERTAIN,
     COMPLEMENT,
     LOOPS_OFF,

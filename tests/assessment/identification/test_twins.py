@@ -1,7 +1,7 @@
 import torch
 
 from tacit.assessment.identification import identify
-from tacit.assessment.identification.twins import confirmed_twins
+from tacit.assessment.identification.verdict import confirmed_twins
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor

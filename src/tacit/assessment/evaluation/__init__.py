@@ -1,8 +1,21 @@
 """Scores of forecasts, and of edge probabilities if the truth is known."""
 
 from tacit.assessment.evaluation.draws import SharedDraws
-from tacit.assessment.evaluation.forecasts import LEVELS, NUM_GRAPHS, ForecastScores, forecast_scores
-from tacit.assessment.evaluation.gaussian import gaussian_coverage, gaussian_crps, gaussian_scores, residual_sigmas
+from tacit.assessment.evaluation.forecasts import (
+    LEVELS,
+    NUM_GRAPHS,
+    ForecastScores,
+    PointName,
+    discrete_nodes,
+    forecast_scores,
+    gaussian_coverage,
+    gaussian_crps,
+    gaussian_scores,
+    mean_prediction,
+    persistence,
+    point_prediction,
+    residual_sigmas,
+)
 from tacit.assessment.evaluation.metrics import (
     PAIRWISE_GRAPHS,
     edge_prob_errors,
@@ -10,7 +23,6 @@ from tacit.assessment.evaluation.metrics import (
     predictive_metrics,
 )
 from tacit.assessment.evaluation.paired import PairedGain, blocks_of, paired_gain, target_spreads
-from tacit.assessment.evaluation.point import PointName, discrete_nodes, mean_prediction, persistence, point_prediction
 
 __all__ = [
     "LEVELS",

@@ -1,25 +1,251 @@
-r"""Scores of forecasts in the units of the data, over all nodes and per node.
+r"""Scores of forecasts: point predictions, Gaussian forecasts, classes and samples.
+
+Scores of forecasts in the units of the data, over all nodes and per node.
 
 $$\mathrm{CRPS}(P, y) = E|Y - y| - \tfrac12 E|Y - Y'|$$
 
 for each single number; for a deterministic model it is the absolute error. If the observation model has closed forms,
 the noise is integrated and only graphs are sampled.
+
+Point predictions $T[P_{y|x}]$: the optimal single number of a distribution for a given error.
+
+Scores of Gaussian forecasts, such as those of a regression or of the last value.
+
+Scores for specific observation models: log score, Brier score and ranked probability score.
+
+With $P$ the mean over graphs,
+
+$$\mathrm{log\ score} = \log P(y), \qquad \mathrm{Brier} = (P(y = 1) - y)^2, \qquad
+  \mathrm{RPS} = \sum_{k < K} \big(P(y \le c_k) - 1[y \le c_k]\big)^2$$
+
+A higher log score is better; for the others lower is better. The variance of a mean over $S$ graphs is subtracted from
+its square, so that the last two scores are unbiased for any number of graphs; the bias of the log score is $O(1 / S)$.
 """
 
+import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from tacit.assessment.evaluation.class_scores import class_scores
 from tacit.assessment.evaluation.draws import pairs_at_once
-from tacit.assessment.evaluation.point import discrete_nodes, mean_prediction, point_prediction
 from tacit.data import Pairs
+from tacit.errors import InputError, require
 from tacit.graph import Context
-from tacit.observation import NoNoise, ObservationModel
-from tacit.shapes import PointPrediction, TargetParams, Targets
+from tacit.observation import MixedObservation, NoNoise, ObservationModel, OrderedCategories, Support
+from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams, Targets
 from tacit.training import LatentGraphModel
+
+PointName = Literal["mean", "median"]
+Discrete = Bool[Tensor, " node"]
+ROUNDING = 1e-9
+
+
+def discrete_nodes(observation: ObservationModel, num_nodes: int) -> Discrete:
+    """Return which nodes have discrete targets, such as counts.
+
+    >>> from tacit.observation import NoNoise, PoissonCounts
+    >>> discrete_nodes(PoissonCounts(2), 2).tolist(), discrete_nodes(NoNoise(), 2).tolist()
+    ([True, True], [False, False])
+    """
+    supports = observation.supports or (observation.support,) * num_nodes
+    return torch.tensor([support not in ("real", "positive") for support in supports])
+
+
+def point_prediction(samples: Samples, kind: PointName | float, discrete: Discrete | None = None) -> PointPrediction:
+    """Return the mean over graphs (best for squared error), the median (best for absolute error), or a quantile.
+
+    A quantile is specified by its level, a number between 0 and 1 (best for the pinball error at that level). It is
+    interpolated between samples: level 0 is the lowest and 1 the highest sample; the median is level 0.5. For
+    ``discrete`` nodes a quantile is a sample, the first one whose cumulative share reaches the level.
+
+    >>> samples = torch.tensor([0., 1., 5., 6.]).view(1, 4, 1, 1)
+    >>> [point_prediction(samples, kind).item() for kind in ("mean", "median", 0.5, 1.0)]
+    [3.0, 3.0, 3.0, 6.0]
+    >>> point_prediction(samples, "median", torch.tensor([True])).item()
+    1.0
+    """
+    if kind == "mean":
+        return samples.mean(1)
+    level: object = 0.5 if kind == "median" else kind
+    if not isinstance(level, int | float) or isinstance(level, bool) or not 0 <= level <= 1:
+        raise InputError(
+            f"kind must be 'mean', 'median' or the level of a quantile in [0, 1], got {kind!r}; use 'mean' for "
+            "squared, 'median' for absolute error"
+        )
+    if discrete is not None and discrete.any():
+        rank = max(1, math.ceil(level * samples.shape[1] - ROUNDING))
+        sampled = samples.movedim(1, -1).kthvalue(rank).values
+        if discrete.all():
+            return torch.where(samples.isnan().any(1), torch.nan, sampled)
+        return torch.where(discrete[:, None].to(samples.device), sampled, point_prediction(samples, level))
+    place = level * (samples.shape[1] - 1)
+    lower, share = math.floor(place), place - math.floor(place)
+    last_axis = samples.movedim(1, -1)
+    below = last_axis.kthvalue(lower + 1).values
+    quantile = below
+    if share:
+        above = _next(last_axis, below, lower + 1)
+        quantile = torch.where(above == below, below, below + share * (above - below))  # avoids inf - inf
+    return torch.where(samples.isnan().any(1), torch.nan, quantile)  # an invalid prediction stays NaN
+
+
+def _next(values: Float[Tensor, "*any sample"], value: Float[Tensor, "*any"], rank: int) -> Float[Tensor, "*any"]:
+    """Return the value after the ``rank`` smallest, which end with ``value``; a second selection is 10x slower."""
+    up_to = values <= value[..., None]
+    return torch.where(up_to.sum(-1) > rank, value, values.masked_fill(up_to, math.inf).amin(-1))
+
+
+def mean_prediction(model: LatentGraphModel, described: TargetParams) -> PointPrediction:
+    """Return the mean over graphs of the conditional means, so that noise is not sampled."""
+    return point_prediction(model.observation.mean(described), "mean")
+
+
+def persistence(inputs: Inputs, *, num_features: int = 1, out_channels: int = 1, known: int = 0) -> PointPrediction:
+    """Return the newest value of each target variable, the persistence forecast; ``known`` columns follow the window.
+
+    >>> persistence(torch.tensor([[[1.0, 0.0, 2.0, 1.0]]]), num_features=2).item()  # lags (1, flag 0), (2, flag 1)
+    2.0
+    """
+    columns = inputs.shape[-1] - known
+    require(
+        num_features >= 1 and columns % num_features == 0 and 1 <= out_channels <= num_features,
+        f"num_features must divide the {columns} columns of inputs and be at least out_channels={out_channels}, "
+        f"got {num_features}; pass the number of features at each lag",
+    )
+    return inputs[..., columns - num_features :][..., :out_channels]
+
+
+Sigmas = Float[Tensor, "node channel"]
+
+
+def gaussian_crps(means: PointPrediction, sigmas: Sigmas, targets: PointPrediction) -> PointPrediction:
+    r"""Return the CRPS of $N(\mu, \sigma^2)$ for each target, in closed form.
+
+    $\sigma \big( z (2 \Phi(z) - 1) + 2 \phi(z) - 1 / \sqrt{\pi} \big)$ with $z = (y - \mu) / \sigma$; at $\sigma = 0$
+    it is the absolute error.
+
+    >>> one = torch.ones(1, 1, 1)
+    >>> round(gaussian_crps(0 * one, one[0], 0 * one).item(), 6), gaussian_crps(0 * one, 0 * one[0], 2 * one).item()
+    (0.233695, 2.0)
+    """
+    error = targets - means
+    z = error / torch.where(sigmas > 0, sigmas, 1.0)
+    density = torch.exp(-z.square() / 2) / math.sqrt(2 * math.pi)
+    inner = z * torch.erf(z / math.sqrt(2)) + 2 * density - 1 / math.sqrt(math.pi)
+    return torch.where(sigmas > 0, sigmas * inner, error.abs())
+
+
+def residual_sigmas(means: PointPrediction, pairs: Pairs) -> Sigmas:
+    """Return the root mean square error of each target over the pairs in which it was observed."""
+    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    counts = seen.sum(0)
+    require(
+        bool((counts > 0).all()),
+        f"pairs must have at least one observed target of every node, got none of node {int(counts.amin(1).argmin())}; "
+        "pass more pairs",
+    )
+    return ((means - pairs.targets).square() * seen).sum(0).div(counts).sqrt()
+
+
+def gaussian_coverage(means: PointPrediction, sigmas: Sigmas, pairs: Pairs, level: float) -> float:
+    r"""Return the share of observed targets with $|y - \mu| \le \sigma\, \Phi^{-1}((1 + l) / 2)$, inside the interval.
+
+    >>> pairs = Pairs(torch.zeros(4, 1, 1), torch.tensor([0.0, 1.5, -1.9, 2.1]).view(4, 1, 1))
+    >>> gaussian_coverage(torch.zeros(4, 1, 1), torch.ones(1, 1), pairs, 0.95)
+    0.75
+    """
+    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    reach = sigmas * torch.special.ndtri(sigmas.new_tensor((1 + level) / 2))
+    inside = ((pairs.targets - means).abs() <= reach).to(seen.dtype)
+    return float((inside * seen).sum() / seen.sum())
+
+
+def gaussian_scores(means: PointPrediction, sigmas: Sigmas, pairs: Pairs) -> dict[str, float]:
+    """Return ``point_mae``, ``point_mse`` and ``crps``, means over all observed targets."""
+    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    error = means - pairs.targets
+    values = {
+        "point_mae": error.abs(),
+        "point_mse": error.square(),
+        "crps": gaussian_crps(means, sigmas, pairs.targets),
+    }
+    return {name: ((value * seen).sum() / seen.sum()).item() for name, value in values.items()}
+
+
+PerNode = Bool[Tensor, " node"]
+MATCHING = 1e-3  # tolerance when a scaled target is matched to a category
+
+
+def class_scores(
+    observation: ObservationModel, described: TargetParams, targets: Targets, scale: Float[Tensor, "*pair node channel"]
+) -> dict[str, tuple[PointPrediction, PerNode]]:
+    """Return each applicable score for every target, and the nodes that it applies to.
+
+    ``scale``  the size of a scaled unit; densities are in the units of the data
+
+    >>> from tacit.observation import PoissonCounts
+    >>> means, none = torch.full((1, 8, 2, 1), 1.5), torch.zeros(1, 2, 1)
+    >>> found = class_scores(PoissonCounts(2), means, none, torch.ones(2, 1))
+    >>> {name: round(values[0, 0, 0].item(), 4) for name, (values, _) in found.items()}
+    {'log_score': -1.5}
+    """
+    nodes, found = targets.shape[1], dict[str, tuple[PointPrediction, PerNode]]()
+    try:
+        logs = observation.log_prob(described, targets)
+    except InputError:  # the model has no density
+        pass
+    else:
+        masses = discrete_nodes(observation, nodes).to(scale.device)[:, None]
+        mean = logs.logsumexp(1) - math.log(logs.shape[1])
+        found["log_score"] = mean - torch.where(masses, 0.0, scale.log()), torch.ones(nodes, dtype=torch.bool)
+    yes_no = _nodes_with(observation, "two values", nodes)
+    if yes_no.any():
+        errors = (observation.mean(described) - targets[:, None]) * _over_graphs(scale)
+        found["brier_score"] = _square_of_mean(errors), yes_no
+    categories = _scaled_categories(observation, targets)
+    if categories is not None:
+        steps = []
+        for one in categories[:-1]:
+            up_to = observation.cdf(described, one.expand_as(targets))[1]
+            steps.append(_square_of_mean(up_to - (targets <= one + MATCHING).to(up_to)[:, None]))
+        found["ranked_probability_score"] = torch.stack(steps).sum(0), _nodes_with(observation, "categories", nodes)
+    return found
+
+
+def _over_graphs(scale: Tensor) -> Tensor:
+    """Return scales of pairs with an axis for graphs; scales of nodes are unchanged."""
+    return scale[:, None] if scale.ndim == 3 else scale
+
+
+def _square_of_mean(errors: Float[Tensor, "batch graph node channel"]) -> PointPrediction:
+    """Return the square of the mean over graphs minus the variance of that mean."""
+    graphs = errors.shape[1]
+    noise = errors.var(1) / graphs if graphs > 1 else torch.zeros_like(errors[:, 0])
+    return errors.mean(1).square() - noise
+
+
+def _nodes_with(observation: ObservationModel, support: Support, num_nodes: int) -> PerNode:
+    supports = observation.supports or (observation.support,) * num_nodes
+    return torch.tensor([one == support for one in supports])
+
+
+def _scaled_categories(
+    observation: ObservationModel, targets: Targets
+) -> Float[Tensor, "category node channel"] | None:
+    """Return the values of ordered categories as scaled targets; None if there are no such nodes."""
+    parts = [(observation, list(range(targets.shape[1])))]
+    if isinstance(observation, MixedObservation):
+        parts = list(zip(observation.models, observation.nodes, strict=True))
+    for model, nodes in parts:
+        if isinstance(model, OrderedCategories):
+            found = targets.new_zeros(len(model.categories), *targets.shape[1:])
+            found[:, nodes] = model.to_targets(model.categories[:, None, None]).to(targets)
+            return found
+    return None
+
 
 NUM_GRAPHS = 100  # for mean and median; S graphs raise the MSE by 1 / S of the graphs' variance
 NOISE_DRAWS = 5  # per graph, so that the median is that of five hundred numbers
@@ -33,7 +259,7 @@ class ForecastScores:
 
     ``by_node`` and ``by_series`` contain the same scores per node and per series, and ``scaled_crps``, the CRPS in the
     units of the pairs; NaN without observations. ``by_series`` is empty if pairs have no series.
-    ``further`` are the scores of the observation model, by name (:mod:`tacit.assessment.evaluation.class_scores`).
+    ``further`` are the scores of the observation model, by name.
     ``pair_crps`` is the CRPS of every number of every pair, in the units of the pairs, for paired comparisons.
     """
 

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.assessment.evaluation.draws import pairs_at_once
-from tacit.assessment.evaluation.point import discrete_nodes, mean_prediction, point_prediction
+from tacit.assessment.evaluation.forecasts import discrete_nodes, mean_prediction, point_prediction
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.graph import Context

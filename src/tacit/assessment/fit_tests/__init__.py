@@ -1,12 +1,8 @@
 """Goodness of fit without ground truth: ranks, coverage, a kernel test and a verdict."""
 
 from tacit.assessment.fit_tests.controls import GraphControls, graph_controls
-from tacit.assessment.fit_tests.coverage import Coverage, coverage
-from tacit.assessment.fit_tests.kernel_sums import KernelTest
-from tacit.assessment.fit_tests.kernel_test import kernel_test
-from tacit.assessment.fit_tests.ranks import Ranks
-from tacit.assessment.fit_tests.samples import own_samples, thinned
-from tacit.assessment.fit_tests.uniformity import Uniformity, holm, uniformity
+from tacit.assessment.fit_tests.kernel_test import KernelTest, kernel_test, own_samples, thinned
+from tacit.assessment.fit_tests.ranks import Coverage, Ranks, Uniformity, coverage, holm, uniformity
 from tacit.assessment.fit_tests.verdict import Goodness, goodness_of_fit
 
 __all__ = [

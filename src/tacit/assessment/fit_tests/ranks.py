@@ -1,20 +1,40 @@
-r"""Ranks of targets among samples of their predictions.
+r"""Ranks of targets among samples of their predictions: uniformity, and coverage of intervals.
+
+Ranks of targets among samples of their predictions.
 
 $$r_i = \#\{s : z_{is} < y_i\} + U_i, \qquad U_i \text{ uniform on } 0 \ldots \#\{s : z_{is} = y_i\}$$
 
 If the model is right, $y_i$ is one more sample, and $r_i$ is exactly uniform on $0 \ldots S$ for any distribution.
 Without noise the distribution is discrete, and ties are common; they are broken at random. Numbers are tied if they
 differ by less than 1e-3 of a node's standard deviation without noise, and 1e-5 with noise.
+
+A chi-square test of the uniformity of ranks, and the shape of their histogram.
+
+$$\chi^2 = \sum_k \frac{(n_k - n q_k)^2}{n q_k}$$
+
+$n_k$ of $n$ ranks fall into bin $k$, which contains a share $q_k$ of the $S + 1$ possible ranks; the bins need not
+divide them evenly. There is one test per predicted number, with Holm's correction for multiple tests.
+
+Coverage of central intervals, from the ranks.
+
+The interval of level $l$ contains a target if its rank is one of the middle $S + 1 - 2m$ of $S + 1$ ranks, where
+$m = (S + 1)(1 - l) / 2$, rounded. Under the right model this has probability exactly $(S + 1 - 2m) / (S + 1)$, also for
+discrete distributions.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
-from tacit.assessment.fit_tests.scales import ByNumber
+from tacit.assessment.evaluation import LEVELS
+from tacit.assessment.fit_tests.kernel_test import ByNumber
 from tacit.data import Pairs
+from tacit.errors import InputError, require_int
 from tacit.shapes import Samples, Targets
 
 
@@ -57,3 +77,170 @@ def gathered_ranks(parts: list[Int[Tensor, "_ node channel"]], pairs: Pairs, num
     values = torch.cat(parts).cpu()
     observed = torch.ones_like(values, dtype=torch.bool) if pairs.observed is None else pairs.observed.cpu() > 0
     return Ranks(values, observed, num_samples)
+
+
+NUM_BINS = 20
+PER_BIN = 5  # expected count per bin, else there are fewer bins: the usual rule for the chi-square distribution
+FEWEST_PAIRS = 20  # four bins; fewer pairs are not tested
+CLEAR = 3.0  # standard errors from which slope or curvature are reported
+LIKELY = 0.05  # above this p-value the shape is "uniform", unless slope or curvature are clear
+
+U_SHAPED, HUMP = "U-shaped: overconfident", "hump-shaped: underconfident"
+TOO_LOW, TOO_HIGH = "slanted: predictions too low", "slanted: predictions too high"
+UNEVEN, UNIFORM, UNTESTED = "uneven", "uniform", "too few pairs"
+
+
+@dataclass(frozen=True)
+class Uniformity:
+    """The histogram of the ranks of one number with its expected counts, and the test.
+
+    ``p_value`` is for this number only, ``adjusted`` is corrected for all numbers; None if there are too few pairs.
+    ``shape`` is the most likely shape of the histogram; it is meaningful only if ``adjusted`` is small.
+    """
+
+    counts: tuple[int, ...]
+    expected: tuple[float, ...]
+    p_value: float | None
+    adjusted: float | None
+    shape: str
+
+    @property
+    def above_median(self) -> float:
+        """The share of targets above the predicted median; 1/2 for a right model or without observations."""
+        half, seen, share = sum(self.expected) / 2, 0.0, 0.0
+        for count, expected in zip(self.counts, self.expected, strict=True):
+            inside = min(max(seen + expected - half, 0.0), expected)
+            share += count * inside / expected if expected else 0.0
+            seen += expected
+        return share / seen if seen else 0.5
+
+
+def uniformity(ranks: Ranks, num_bins: int = NUM_BINS) -> tuple[Uniformity, ...]:
+    """Test the ranks of every predicted number.
+
+    >>> ranks = Ranks(torch.arange(100).view(100, 1, 1) % 10, torch.ones(100, 1, 1, dtype=torch.bool), 9)
+    >>> uniformity(ranks)[0].p_value, uniformity(ranks)[0].shape
+    (1.0, 'uniform')
+    """
+    require_int("num_bins", num_bins, 2)
+    each = [_test(values, ranks.num_samples + 1, num_bins) for values in ranks.by_number()]
+    adjusted = iter(holm([one.p_value for one in each if one.p_value is not None]))
+    return tuple(
+        one if one.p_value is None else Uniformity(one.counts, one.expected, one.p_value, next(adjusted), one.shape)
+        for one in each
+    )
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return Holm-adjusted p-values, which control the family-wise error rate.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    for place, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - place) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted
+
+
+def _test(values: Int[Tensor, " seen"], num_ranks: int, num_bins: int) -> Uniformity:
+    from scipy.stats import chi2  # a local import, because it takes a second
+
+    seen = len(values)
+    bins = max(1, min(num_bins, num_ranks, seen // PER_BIN))
+    bin_of_rank = torch.arange(num_ranks) * bins // num_ranks
+    shares = np.bincount(bin_of_rank.numpy(), minlength=bins) / num_ranks
+    counts = np.bincount(bin_of_rank[values].numpy(), minlength=bins)
+    expected = seen * shares
+    plain = tuple(int(c) for c in counts), tuple(float(e) for e in expected)
+    if seen < FEWEST_PAIRS:
+        return Uniformity(*plain, None, None, UNTESTED)
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    p_value, shape = float(chi2.sf(statistic, bins - 1)), shape_of(counts, shares)
+    return Uniformity(*plain, p_value, None, UNIFORM if shape == UNEVEN and p_value > LIKELY else shape)
+
+
+def shape_of(counts: np.ndarray, shares: np.ndarray) -> str:
+    r"""Return the shape of a histogram: by its slope or its curvature, whichever is more standard errors from 0.
+
+    The slope is the mean of the bins' middles $m$, the curvature the mean of $m^2$, orthogonalised to the slope.
+
+    >>> shape_of(np.array([40, 10, 10, 40]), np.full(4, 0.25)), shape_of(np.array([10, 20, 30, 40]), np.full(4, 0.25))
+    ('U-shaped: overconfident', 'slanted: predictions too low')
+    """
+    middles = np.cumsum(shares) - shares / 2
+    line = middles - shares @ middles
+    bend = middles**2 - shares @ middles**2
+    bend = bend - (shares @ (bend * line)) / (shares @ line**2) * line
+    slant, curve = (float(counts @ c / np.sqrt(counts.sum() * (shares @ c**2))) for c in (line, bend))
+    curve = curve if len(counts) > 2 else 0.0  # two bins have no curvature
+    if max(abs(slant), abs(curve)) < CLEAR:
+        return UNEVEN
+    if abs(slant) > abs(curve):
+        return TOO_LOW if slant > 0 else TOO_HIGH
+    return U_SHAPED if curve > 0 else HUMP
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Shares of targets inside the central interval; ``nominal`` is the expected share under the right model.
+
+    ``by_number`` and ``p_by_number`` have an entry for each predicted number, None if it was never observed; these
+    p-values are exact (binomial). ``overall`` pools numbers that are correlated through the hidden graph, so its
+    ``p_value`` treats pairs as the independent units (a normal test); with one number it is binomial and exact.
+    """
+
+    level: float
+    nominal: float
+    overall: float | None
+    p_value: float | None
+    by_number: tuple[float | None, ...]
+    p_by_number: tuple[float | None, ...]
+
+    @property
+    def gap(self) -> float:
+        """The overall share minus the nominal one; 0 without observations."""
+        return 0.0 if self.overall is None else self.overall - self.nominal
+
+
+def coverage(ranks: Ranks, levels: Sequence[float] = LEVELS) -> tuple[Coverage, ...]:
+    """Return the coverage at each level.
+
+    >>> import torch
+    >>> ranks = Ranks(torch.arange(100).view(100, 1, 1), torch.ones(100, 1, 1, dtype=torch.bool), 99)
+    >>> [(c.nominal, c.overall, c.p_value) for c in coverage(ranks, (0.5, 0.9))]
+    [(0.5, 0.5, 1.0), (0.9, 0.9, 1.0)]
+    """
+    for level in levels:
+        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+            raise InputError(f"levels must have numbers between 0 and 1, got {level!r}; pass for example {LEVELS}")
+    return tuple(_at(ranks, level) for level in levels)
+
+
+def _at(ranks: Ranks, level: float) -> Coverage:
+    from scipy.stats import binomtest  # a local import, because it takes a second
+
+    num_ranks = ranks.num_samples + 1
+    outside = min(round(num_ranks * (1 - level) / 2), (num_ranks - 1) // 2)  # on each side
+    nominal = (num_ranks - 2 * outside) / num_ranks
+    held = (ranks.values >= outside) & (ranks.values < num_ranks - outside)
+    seen = ranks.observed.flatten(1).double()  # (pair, number)
+    inside = held.flatten(1).double() * seen
+    counts = [(int(h), int(n)) for h, n in zip(inside.sum(0).tolist(), seen.sum(0).tolist(), strict=True)]
+    shares = tuple(h / n if n else None for h, n in counts)
+    p_values = tuple(float(binomtest(h, n, nominal).pvalue) if n and nominal < 1 else None for h, n in counts)
+    total = float(seen.sum())
+    overall = float(inside.sum()) / total if total else None
+    pooled = _pooled(inside - nominal * seen) if total and nominal < 1 else None
+    return Coverage(level, nominal, overall, p_values[0] if len(counts) == 1 else pooled, shares, p_values)
+
+
+def _pooled(excess: Float[Tensor, "pair number"]) -> float:
+    r"""Return the p-value of $\sum_i e_i = 0$ with variance $\sum_i e_i^2$, where $e_i$ is the excess of pair $i$."""
+    from scipy.stats import norm
+
+    by_pair = excess.sum(1)
+    size = float(by_pair.square().sum())
+    return 1.0 if size == 0 else min(1.0, 2 * float(norm.sf(abs(float(by_pair.sum())) / math.sqrt(size))))

@@ -1,26 +1,218 @@
-r"""The verdict: whether the model fits, where and by how much it does not, and what to try.
+"""The verdict of the fit tests, and its sentences.
+
+The verdict: whether the model fits, where and by how much it does not, and what to try.
 
 It combines two tests, each at half the level: the kernel test (the whole distribution) and the ranks (each number
 separately, with Holm's correction). So a right model is rejected in at most a share ``level`` of all data sets.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any
 
 import torch
 from torch import Generator
 
-from tacit.assessment.fit_tests.coverage import Coverage, coverage
-from tacit.assessment.fit_tests.kernel_sums import KernelSums, KernelTest
-from tacit.assessment.fit_tests.ranks import gathered_ranks, rank_of
-from tacit.assessment.fit_tests.samples import NUM_SAMPLES, require_comparable, sample_chunks, thinned
-from tacit.assessment.fit_tests.scales import pilot_scales
-from tacit.assessment.fit_tests.uniformity import FEWEST_PAIRS, Uniformity, uniformity
-from tacit.assessment.fit_tests.verdict_sentences import advice, findings, headline
+from tacit.assessment.fit_tests.kernel_test import (
+    NUM_SAMPLES,
+    KernelSums,
+    KernelTest,
+    pilot_scales,
+    require_comparable,
+    sample_chunks,
+    thinned,
+)
+from tacit.assessment.fit_tests.ranks import (
+    FEWEST_PAIRS,
+    HUMP,
+    TOO_HIGH,
+    TOO_LOW,
+    U_SHAPED,
+    UNEVEN,
+    UNIFORM,
+    Coverage,
+    Uniformity,
+    coverage,
+    gathered_ranks,
+    rank_of,
+    uniformity,
+)
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.observation import ObservationModel
 from tacit.training import LatentGraphModel
+
+SMALL = 0.02  # coverage gap below which a misfit is called small
+HEAVY = 0.015  # coverage gap from which tails are called heavy
+MOST_NAMES = 6
+REAL = ("none", "node", "input", "joint")  # noise of real numbers, which may be transformed
+WIDER = {  # purpose of the suggested observation model, by the values of the targets
+    "counts": "counts that vary more than their mean",
+    "node": "noise with heavier tails",
+    "input": "noise with heavier tails",
+}
+MEANING = {
+    U_SHAPED: "U-shaped: the model is overconfident, its intervals are too narrow",
+    HUMP: "hump-shaped: the model is underconfident, its intervals are too wide",
+    TOO_LOW: "slanted: predictions are too low",
+    TOO_HIGH: "slanted: predictions are too high",
+    UNEVEN: "uneven: the shape of the distribution is wrong",
+}
+
+
+def headline(found: "Goodness") -> str:
+    """Return whether the model fits, with the p-values of the tests; compare each with the named level."""
+    ranks, level = found.ranks_p_value, found.level
+    if ranks is None:
+        tests = f"kernel test {say_p(found.kernel.p_value, level)}, ranks not tested, {found.num_pairs} pairs"
+    else:
+        kernel, by_ranks = (say_p(min(1.0, 2 * value), level) for value in (found.kernel.p_value, ranks))
+        tests = f"kernel test {kernel}, ranks {by_ranks}, both corrected for two tests, {found.num_pairs} pairs"
+    if found.fits is None:
+        return f"too few pairs to test the fit ({tests}): pass at least 20 observed pairs, preferably hundreds"
+    if found.fits:
+        return f"the model fits: no evidence against it at the {100 * level:g}% level ({tests})"
+    return f"the model does not fit at the {100 * level:g}% level ({tests})"
+
+
+def findings(found: "Goodness") -> list[str]:
+    """Return where ranks and intervals are wrong and by how much, and which predictions have no spread."""
+    said = []
+    above = {name: one.above_median for name, one in zip(found.names, found.ranks, strict=True)}
+    for shape, names in shapes_seen(found).items():
+        said.append(f"ranks at {_nodes(names)} are {MEANING.get(shape, shape)}")
+        if shape in (TOO_LOW, TOO_HIGH):
+            worst = max(names, key=lambda name: abs(above[name] - 0.5))
+            said[-1] += f" ({100 * above[worst]:.1f}% of the targets at node {worst} lie above the predicted median)"
+    if found.fits is False:
+        if not said:
+            said.append(
+                "the ranks are uniform at every node: the misfit is in the dependence between nodes or on the inputs"
+            )
+        said.append(_size(found))
+    flat = [name for name, none in zip(found.names, found.no_spread, strict=True) if none]
+    if flat:
+        said.append(f"the prediction at {_nodes(flat)} has no spread")
+    return said
+
+
+def advice(found: "Goodness") -> list[str]:
+    """Return suggestions for the misfits that were found; empty if there are none."""
+    if found.fits is not False:
+        return []
+    seen = shapes_seen(found)
+    some = any(len(seen[shape]) < len(found.names) for shape in (U_SHAPED, HUMP) if shape in seen)
+    tries = []
+    if U_SHAPED in seen and found.noise == "none":
+        tries.append(
+            'an observation model (kind = "gaussian" or "gaussian_input"): the graph is the only randomness now'
+        )
+    elif found.wider and tails_missed(found) > 0:
+        tries.append(f'{WIDER[found.noise]} (kind = "{found.wider}" in [observation])')
+    elif U_SHAPED in seen and not some:
+        fewer = "fewer epochs, or patience" if found.trained else "more rows, or a shorter window"
+        tries.append(f"{fewer}: intervals that are too narrow everywhere often mean overfitting")
+    elif HUMP in seen and not some:
+        converged = "more epochs: noise or edge probabilities have not converged yet"
+        tries.append(converged if found.trained else "training by gradients (set epochs in [training])")
+    if some and found.noise != "none":
+        steady = (
+            'noise whose size depends on the input (kind = "gaussian_input" in [observation]), or '
+            if found.noise == "node"
+            else ""
+        )
+        tries.append(f"{steady}other inputs for {_nodes([*seen.get(U_SHAPED, ()), *seen.get(HUMP, ())])}")
+    elif some and HUMP in seen:
+        more = "more epochs, or " if found.trained else ""
+        tries.append(f"{more}a more flexible predictor: the graph compensates for what the predictor cannot express")
+    if TOO_LOW in seen or TOO_HIGH in seen:
+        tries.append("a check for drift between training and test, or for a missing input")
+    if UNEVEN in seen:
+        scale = "targets on another scale (a logarithm if they are skewed), or "
+        tries.append((scale if found.noise in REAL else "") + "a more flexible predictor")
+    if not seen:
+        joint = found.kernel.parts["joint"] < min(found.kernel.parts["nodes"], found.kernel.parts["pooled"])
+        if joint:
+            tries.append("a loss over all nodes at once (scope joint), since the dependence between nodes is wrong")
+        last = "a longer window, or more epochs" if found.trained else "or a longer window"
+        tries.append(f"another or a more flexible predictor, {last}")
+    if any(found.no_spread):
+        tries.append("a check of edge probabilities at exactly 0 or 1: such edges have no spread")
+    if found.noise == "joint":  # fitted by regressions: no other predictor or training applies
+        tries = [one for one in tries if "epochs" not in one and "predictor" not in one and "loss" not in one]
+    return ["try: " + "; ".join(tries)] if tries else []
+
+
+def tails_missed(found: "Goodness") -> float:
+    r"""Return the coverage gap of the widest intervals beyond their width and chance; positive for heavy tails.
+
+    If the narrowest intervals of a normal distribution, of level $l$, contain a share $q$, it is too wide by the factor
+    $\Phi^{-1}((1 + q) / 2) / \Phi^{-1}((1 + l) / 2)$, which predicts the coverage of the widest intervals. If already
+    the narrowest intervals contain too few targets, all intervals are too narrow, and the tails are not the cause.
+    """
+    ordered, normal = sorted(found.coverage, key=lambda one: one.nominal), NormalDist()
+    narrow, wide = ordered[0], ordered[-1]
+    share, seen = (min(max(one.overall or one.nominal, 1e-6), 1 - 1e-6) for one in (narrow, wide))
+    width = normal.inv_cdf((1 + share) / 2) / normal.inv_cdf((1 + narrow.nominal) / 2)
+    expected = 2 * normal.cdf(width * normal.inv_cdf((1 + wide.nominal) / 2)) - 1
+    if found.noise == "counts":  # their variance is not a free parameter
+        expected = wide.nominal
+    elif narrow.gap < -SMALL:
+        expected = 0.0
+    chance = 3 * math.sqrt(wide.nominal * (1 - wide.nominal) / (found.num_pairs * len(found.names)))
+    return expected - seen - max(HEAVY, chance)
+
+
+def shapes_seen(found: "Goodness") -> dict[str, list[str]]:
+    """Return the names with ranks that are not uniform at half the level of the verdict, by shape."""
+    seen: dict[str, list[str]] = {}
+    for name, one in zip(found.names, found.ranks, strict=True):
+        if one.adjusted is not None and one.adjusted <= found.level / 2:
+            seen.setdefault(UNEVEN if one.shape == UNIFORM else one.shape, []).append(name)
+    return seen
+
+
+def say_p(value: float, level: float = 0.05) -> str:
+    """Format a p-value so that rounding does not move it across the level.
+
+    >>> say_p(0.0321), say_p(1e-9), say_p(0.0501), say_p(0.05)
+    ('p = 0.032', 'p < 0.001', 'p = 0.0501', 'p = 0.050')
+    """
+    if value < 0.001:
+        return "p < 0.001"
+    digits = next(digits for digits in range(3, 18) if (round(value, digits) <= level) == (value <= level))
+    return f"p = {value:.{digits}f}"
+
+
+def _size(found: "Goodness") -> str:
+    """Return the size of the coverage gap, to distinguish significance from importance."""
+    worst = max(found.coverage, key=lambda one: abs(one.gap))
+    gaps = [
+        (abs(share - one.nominal) - 2 * math.sqrt(one.nominal * (1 - one.nominal) / found.num_pairs), name, one, share)
+        for one in found.coverage
+        for name, share in zip(found.names, one.by_number, strict=True)
+        if share is not None
+    ]
+    said = (
+        f"central {100 * worst.level:g}% intervals contain {100 * (worst.overall or 0.0):.1f}% of the targets "
+        f"({100 * worst.nominal:g}% for a correct model)"
+    )
+    beyond, name, one, share = max(gaps, key=lambda each: each[0])
+    off = max(abs(rank.above_median - 0.5) for rank in found.ranks) - math.sqrt(1 / found.num_pairs)
+    if max(found.coverage_gap, beyond, off) < SMALL:
+        return (
+            f"small at each node: statistically significant, but less than {100 * SMALL:g} points of coverage; {said}"
+        )
+    if len(found.names) > 1 and beyond > 0:
+        said += f"; the largest gap is at {_nodes([name])}: {100 * share:.1f}% in {100 * one.level:g}% intervals"
+    return said
+
+
+def _nodes(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"node{'s' if len(names) > 1 else ''} {', '.join(names[:MOST_NAMES])}{more}"
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,31 @@
-r"""The effect of an edge: the change of the predictions when only this edge is flipped.
+r"""The relative effect of each edge: graphs in which it is evaluated, and the unit of effects.
+
+The effect of an edge: the change of the predictions when only this edge is flipped.
 
 $$d_a(x, A) = f(x, A^{a=1}) - f(x, A^{a=0}), \qquad
   \mathrm{effect}_a = \max_{i, c} \frac{\sqrt{E_{x, A}\, d_{a, ic}(x, A)^2}}{s_{ic}}$$
 
 $s_{ic}$ is the standard deviation of the target of output $c$ of node $i$
-(:mod:`tacit.assessment.identification.spread`). The effect is the maximum over nodes and not the mean, because an edge
+(see below). The effect is the maximum over nodes and not the mean, because an edge
 affects few nodes: a mean over 120 nodes would dilute any effect by a factor of ten. An effect of 1 changes a prediction
 by one standard deviation of its target; with an effect of 0, no data can show whether the edge is present. The graphs
-$A$ are those of :mod:`tacit.assessment.identification.contexts`.
+$A$ are described below.
+
+The graphs in which the effect of an edge is evaluated.
+
+Half of the graphs come from $P_\theta$. For the others the probability of every free edge is moved towards 1/2,
+
+$$\theta^{(w)} = (1 - w)\,\theta + w / 2, \qquad 0 < w < 1,$$
+
+because the current $\theta$ can hide an edge: with two hops the edge $k \to j$ affects node $i$ only if $j \to i$ is
+present. An edge is not identifiable only if this is so for any $\theta$. The first half covers graphs of the current
+density, because probabilities of 1/2 could saturate the predictor. Fixed edges do not change.
+
+The spread of targets, the unit of relative effects.
+
+$s_{ic}$ is the standard deviation of the targets of node $i$, channel $c$, over the pairs; without targets, that of the
+predictions, $\sqrt{\mathrm{Var}\,\mu + E\,\sigma^2}$ over inputs and graphs. ``scales`` of the observation model
+converts it to a unit for each distribution parameter: means and sigmas use the spread of the target.
 """
 
 import math
@@ -15,14 +33,120 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
-from tacit.assessment.identification.contexts import Contexts, Edges, draw_contexts, flipped, free_edges
-from tacit.assessment.identification.spread import Spread, predictive_spread, target_spread
-from tacit.errors import require
-from tacit.shapes import EdgeProbs, Inputs, Observed, Targets
+from tacit.errors import require, require_int
+from tacit.graph import GraphDistribution
+from tacit.observation import NoNoise, ObservationModel
+from tacit.shapes import EdgeProbs, Inputs, Observed, TargetParams, Targets
 from tacit.training import LatentGraphModel
+
+# A standard deviation below this share of the magnitude is rounding.
+CONSTANT = 1e-6
+
+
+class Spread(NamedTuple):
+    """A positive unit for each distribution parameter of a target, and the nodes with constant targets."""
+
+    values: Float[Tensor, "node output"]
+    constant: Bool[Tensor, " node"]
+
+
+def target_spread(
+    targets: Targets, observed: Observed | None = None, *, observation: ObservationModel | None = None
+) -> Spread:
+    """Return the spread of targets, without missing values.
+
+    The spread of a constant target is replaced by the root mean square of the others, or by 1 if all are constant, and
+    its node is marked in ``constant``. A target that was never observed has an infinite spread, so effects on it are 0.
+
+    >>> spread = target_spread(torch.tensor([[[1.0], [3.0]], [[1.0], [5.0]]]))
+    >>> spread.values.tolist(), spread.constant.tolist()
+    ([[1.0], [1.0]], [True, False])
+    """
+    seen = ~targets.isnan() if observed is None else observed > 0
+    unseen = ~seen.any(0)
+    count = seen.sum(0).clamp_min(1)
+    known = torch.where(seen, targets, 0.0)
+    mean = known.sum(0) / count
+    variance = (torch.where(seen, targets - mean, 0.0).square().sum(0) / count).to(targets.dtype)
+    require(
+        bool(torch.isfinite(variance).all()),
+        "targets must have finite numbers, got infinity; remove them, or mark them as missing",
+    )
+    values, constant = _filled(variance.sqrt(), mean.abs())
+    values = torch.where(unseen, torch.inf, values)
+    return Spread((observation or NoNoise()).scales(values), constant & ~unseen.all(-1))
+
+
+def predictive_spread(described: TargetParams, observation: ObservationModel) -> Spread:
+    """Return the spread of predictions over pairs and graphs, including the noise."""
+    means = observation.mean(described)
+    variance = means.var((0, 1), correction=0) + observation.variance(described).mean((0, 1))  # (node, channel)
+    values, constant = _filled(variance.sqrt(), means.mean((0, 1)).abs())
+    return Spread(observation.scales(values), constant)
+
+
+def _filled(
+    deviation: Float[Tensor, "node channel"], size: Float[Tensor, "node channel"]
+) -> tuple[Float[Tensor, "node channel"], Bool[Tensor, " node"]]:
+    constant = deviation <= CONSTANT * torch.maximum(size, deviation.max())
+    varying = deviation[~constant]
+    borrowed = varying.square().mean().sqrt() if len(varying) else deviation.new_ones(())
+    return torch.where(constant, borrowed, deviation), constant.all(-1)
+
+
+Contexts = Float[Tensor, "graph node node"]
+Edges = Int[Tensor, "edge 2"]  # row and column: target and source
+PULLED_SHARE = 0.5
+
+
+def free_edges(graph: GraphDistribution) -> Edges:
+    """Return the positions of all learned edges; for a symmetric graph those with i <= j, one for each pair.
+
+    >>> from tacit.graph import BernoulliGraph
+    >>> free_edges(BernoulliGraph(torch.full((2, 2), 0.5), fixed=torch.eye(2, dtype=torch.bool))).tolist()
+    [[0, 1], [1, 0]]
+    """
+    free = ~graph.fixed
+    return (free.triu() if graph.symmetric else free).nonzero()
+
+
+@torch.no_grad()
+def draw_contexts(graph: GraphDistribution, num_graphs: int, *, generator: Generator, pulled: bool = True) -> Contexts:
+    """Draw graphs; the second half with probabilities moved towards 1/2, each with another weight (optional).
+
+    >>> from tacit.graph import BernoulliGraph
+    >>> graph = BernoulliGraph(torch.zeros(2, 2), fixed=torch.eye(2, dtype=torch.bool))
+    >>> graphs = draw_contexts(graph, 100, generator=Generator().manual_seed(0))
+    >>> graphs[:50].max().item(), graphs[50:].amax(0).tolist()
+    (0.0, [[0.0, 1.0], [1.0, 0.0]])
+    """
+    require_int("num_graphs", num_graphs)
+    probs = graph.edge_probs
+    num_pulled = round(PULLED_SHARE * num_graphs) if pulled else 0
+    weights = probs.new_zeros(num_graphs)
+    weights[num_graphs - num_pulled :] = (torch.arange(num_pulled).to(probs) + 0.5) / max(1, num_pulled)
+    moved = torch.lerp(probs.expand(num_graphs, -1, -1), torch.full_like(probs, 0.5), weights[:, None, None])
+    uniforms = torch.rand(moved.shape, generator=generator, device=generator.device, dtype=probs.dtype)
+    return (graph.symmetrize(uniforms.to(probs.device)) < torch.where(graph.fixed, probs, moved)).to(probs.dtype)
+
+
+def flipped(contexts: Contexts, edges: Edges, *, symmetric: bool) -> Float[Tensor, "edge graph node node"]:
+    """Return every graph with one edge flipped, for each of the edges; both entries of a pair if symmetric.
+
+    >>> flipped(torch.zeros(1, 2, 2), torch.tensor([[0, 1]]), symmetric=True).tolist()
+    [[[[0.0, 1.0], [1.0, 0.0]]]]
+    """
+    graphs = contexts.expand(len(edges), *contexts.shape).clone()
+    number, (row, column) = torch.arange(len(edges), device=edges.device), edges.unbind(1)
+    turned = 1 - graphs[number, :, row, column]  # (edge, graph)
+    graphs[number, :, row, column] = turned
+    if symmetric:
+        graphs[number, :, column, row] = turned
+    return graphs
+
 
 # Up to this many edges are evaluated together, so that any two can be compared; with more, those of one target node.
 TOGETHER = 1024

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.assessment.identification.transforms import same_graph
+from tacit.assessment.identification.representations import same_graph
 from tacit.errors import require
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import FitResult

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor
 from torch.func import functional_call
 
-from tacit.assessment.identification.contexts import Contexts
+from tacit.assessment.identification.effects import Contexts
 from tacit.graph import GraphDistribution
 from tacit.predictors import num_hops_of
 from tacit.shapes import EdgeProbs, Inputs, Observed, Samples, Targets

@@ -1,4 +1,6 @@
-r"""Identifiability of edges, with reasons.
+r"""The verdict on the identifiability of edges, with twins and reasons.
+
+Identifiability of edges, with reasons.
 
 An edge is not identifiable if
 
@@ -7,31 +9,164 @@ An edge is not identifiable if
   output of spread $s$, $\theta_a$ has a standard error of about
   $s / (d_a \sqrt n) = 1 / (\mathrm{effect} \cdot \sqrt n)$; above 1/2, probabilities 0 and 1 are within two standard
   errors of each other;
-- it has a twin (:mod:`tacit.assessment.identification.twins`): the number of present edges is identifiable, not which.
+- it has a twin (see below): the number of present edges is identifiable, not which.
 
 In large graphs an edge is evaluated on few inputs and graphs. Edges that then seem to have no effect, or a weak one,
 are evaluated again on many inputs and graphs.
+
+Twins: two edges with the same effect, so that only the number of present edges is identifiable, not which.
+
+Edges $a$ and $b$ are twins if exchanging them changes nothing, $f(x, a{=}1, b{=}0) = f(x, a{=}0, b{=}1)$, for example
+if two nodes always send equal values. In a graph with both or neither of them, this means $d_a(x, A) = d_b(x, A)$; in a
+graph with one of them, the effects are those of a first and of a second edge and need not be equal (tanh). So the two
+vectors of effects over inputs, outputs and the graphs $g$ with $A_a = A_b$ are compared:
+
+$$\cos = \frac{\langle d_a, d_b \rangle_{ab}}{|d_a|_{ab}\, |d_b|_{ab}} > 1 - 10^{-4}, \qquad
+  \Big| \frac{|d_a|_{ab}}{|d_b|_{ab}} - 1 \Big| < 0.01,
+  \qquad \langle u, v \rangle_{ab} = \sum_{g: A_a = A_b} u_g \cdot v_g$$
+
+Edges with opposite effects are not twins, and neither are edges without an effect. In large graphs only edges into the
+same node are compared. They use few inputs and graphs at first, and among a million pairs of short vectors some agree
+by chance: pairs that agree are tested again on other inputs and graphs, which can be many because few edges remain.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
-from jaxtyping import UInt8
+from jaxtyping import Float, UInt8
 from torch import Generator, Tensor
 
-from tacit.assessment.identification.contexts import free_edges
-from tacit.assessment.identification.effects import flip_edges, place_effects, prepare_trials
+from tacit.assessment.identification.effects import Flips, Spread, flip_edges, free_edges, place_effects, prepare_trials
 from tacit.assessment.identification.injectivity import Injectivity, check_injectivity
 from tacit.assessment.identification.separation import can_separate, separation_errors
-from tacit.assessment.identification.twins import NEGLIGIBLE, Place, confirmed_twins, twins_among
-from tacit.assessment.identification.words import count_edges, count_of, describe_edges, listed
 from tacit.errors import require, require_int
 from tacit.graph import NamedNodes
 from tacit.local import CLEAR
 from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
+
+LISTED = 5
+
+
+def count_of(number: int, thing: str) -> str:
+    """Format a number with its noun.
+
+    >>> count_of(1, "edge"), count_of(1200, "edge")
+    ('1 edge', '1,200 edges')
+    """
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join some words with commas, and add how many more there are.
+
+    >>> listed(["a", "b"]), listed(list("abcdefgh"))
+    ('a and b', 'a, b, c, d, e and 3 more')
+    """
+    shown = list(words[:LISTED]) if len(words) > LISTED + 1 else list(words)
+    rest = len(words) - len(shown)
+    if rest:
+        return f"{', '.join(shown)} and {rest:,} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def count_edges(mask: EdgeMask, *, symmetric: bool) -> int:
+    """Return the number of edges in a mask; pairs of a symmetric mask are counted once."""
+    return int((mask.triu() if symmetric else mask).sum())
+
+
+def describe_edges(mask: EdgeMask, learned: EdgeMask, nodes: NamedNodes) -> str:
+    """Describe the edges of a mask: the whole diagonal, all into a node, all out of a node, and the rest one by one.
+
+    >>> import torch
+    >>> learned = torch.ones(3, 3, dtype=torch.bool)
+    >>> describe_edges(torch.eye(3, dtype=torch.bool), learned, NamedNodes(("a", "b", "c")))
+    "every node's edge to itself"
+    >>> mask = torch.zeros(3, 3, dtype=torch.bool)
+    >>> mask[1], mask[0, 2] = True, True
+    >>> describe_edges(mask, learned, NamedNodes(("a", "b", "c")))
+    "all edges into b, whose output ignores its inputs; 'c -> a'"
+    """
+    left, learned = mask.cpu().clone(), learned.cpu().clone()
+    phrases = []
+    own = learned.diagonal()
+    if int(own.sum()) > 1 and bool((left.diagonal() == own).all()):
+        phrases.append("every node's edge to itself")
+        left.fill_diagonal_(False)
+        learned.fill_diagonal_(False)
+    if nodes.symmetric:
+        phrases += _whole_lines(left, learned, nodes, lambda name: f"all edges of {name}")
+        left = left.triu()
+    else:
+        reads = "all edges into {}, whose output ignores its inputs".format
+        phrases += _whole_lines(left, learned, nodes, reads)
+        phrases += _whole_lines(left.mT, learned.mT, nodes, "all edges out of {}, which change no prediction".format)
+    places = left.nonzero().tolist()
+    if places:
+        phrases.append(listed([nodes.edge(source, target) for target, source in places]))
+    return "; ".join(phrases)
+
+
+def _whole_lines(left: EdgeMask, learned: EdgeMask, nodes: NamedNodes, phrase: Callable[[str], str]) -> list[str]:
+    """Name the rows whose learned edges are all in the mask, and remove them from the mask."""
+    whole = (learned.sum(1) > 1) & ((left & learned) == learned).all(1) & left.any(1)
+    numbers: list[int] = whole.nonzero().flatten().tolist()
+    for row in numbers:
+        left[row] = learned[row] = False
+        if nodes.symmetric:
+            left[:, row] = learned[:, row] = False
+    return [phrase(listed([nodes.names[row] for row in numbers]))] if numbers else []
+
+
+Place = tuple[int, int]  # row and column: target and source
+COSINE, LENGTH = 1e-4, 0.01
+# A smaller relative effect counts as none: float32 rounds at a thousandth of it.
+NEGLIGIBLE = 1e-4
+
+
+def confirmed_twins(
+    model: LatentGraphModel,
+    inputs: Inputs,
+    targets: Targets | None,
+    candidates: list[tuple[Place, Place]],
+    *,
+    generator: Generator,
+    observed: Observed | None = None,
+) -> list[tuple[Place, Place]]:
+    """Return the pairs of edges that are also twins on new inputs and graphs."""
+    if not candidates:
+        return []
+    places = sorted({place for pair in candidates for place in pair})
+    edges = torch.tensor(places, device=inputs.device)
+    trials = prepare_trials(model, inputs, targets, generator=generator, observed=observed, edges=edges)
+    again = {pair for flips in flip_edges(model, trials, edges) for pair in twins_among(flips, trials.spread)}
+    return [pair for pair in candidates if pair in again]
+
+
+def twins_among(flips: Flips, spread: Spread) -> list[tuple[Place, Place]]:
+    """Return the twins among some edges."""
+    differences = (flips.differences / spread.values).transpose(1, 2).flatten(2)  # (edge, graph, number)
+    present, absent = flips.present, 1 - flips.present
+    inner = sum(_inner(differences * there[..., None]) for there in (present, absent))
+    squares = differences.square().sum(-1)  # (edge, graph)
+    own = (squares * present) @ present.mT + (squares * absent) @ absent.mT  # [a, b]: |d_a|^2 where A_a = A_b
+    agreeing = present @ present.mT + absent @ absent.mT
+    numbers = agreeing * flips.differences.shape[1]  # graphs times inputs
+    lengths = own.sqrt()
+    felt = lengths > NEGLIGIBLE * numbers.sqrt()
+    same_way = inner > (1 - COSINE) * lengths * lengths.mT
+    same_length = (lengths - lengths.mT).abs() < LENGTH * lengths.mT
+    twins = (felt & felt.mT & same_way & same_length & same_length.mT).triu(1)
+    edges: list[list[int]] = flips.edges.tolist()
+    return [((edges[a][0], edges[a][1]), (edges[b][0], edges[b][1])) for a, b in twins.nonzero().tolist()]
+
+
+def _inner(vectors: Float[Tensor, "edge graph number"]) -> Float[Tensor, "edge edge"]:
+    flat = vectors.flatten(1)
+    return flat @ flat.mT
+
 
 Flag = Literal["", "yes", "no"]
 INSEPARABLE = 0.25  # standard error from which a 95% interval contains every probability
