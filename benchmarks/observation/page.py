@@ -72,8 +72,8 @@ RANKING = """
 10 nodes (*mixed kinds*: 12), 500 rows, about 12 edges; *gated* edges act with a probability between .4 and .9 at every
 step. *tacit* chooses the observation model from the data; the column *chosen* has the choice in most of the data sets.
 *Gaussian* is tacit with Gaussian noise. *GLM* is one generalised linear model per node with the true family
-(statsmodels; ranked by Wald statistics, listed by Benjamini and Hochberg at 10%). AUROC / average precision; listed and
-false edges per data set at a false discovery rate of 10%; calibration error of `exists` over all pairs. Seeds
+(statsmodels; ranked by Wald statistics, listed by Benjamini and Hochberg at 10%). Average precision; listed and false
+edges per data set at a false discovery rate of 10%; calibration error of `exists` over all pairs. Seeds
 `{seeds}`{untouched}. `python -m benchmarks.observation --seed-set {seeds}`.
 """
 
@@ -175,12 +175,12 @@ def _tails(records: dict[str, Figures], every: bool = False) -> list[str]:
 
 
 def _ranking(records: dict[str, dict[str, Figures]]) -> list[str]:
-    heads = ["AUROC / AP: tacit", "Gaussian", "GLM", "edges", "tacit: listed", "false", "GLM: listed", "false"]
+    heads = ["precision: tacit", "Gaussian", "GLM", "edges", "tacit: listed", "false", "GLM: listed", "false"]
     lines = _head("system", "chosen", *heads, "calibration error")
     for kind in KINDS:
         own = records[TACIT].get(kind)
         if own is not None and not kind.startswith(NULL):
-            ranks = (_ranks(records[name][kind]) if kind in records[name] else "-" for name in METHODS)
+            ranks = (_ranks(records[name][kind], "aupr") if kind in records[name] else "-" for name in METHODS)
             lists = [
                 _mean(records[name][kind], key, 1) if kind in records[name] else "-"
                 for name in (TACIT, GLM)
@@ -193,9 +193,8 @@ def _ranking(records: dict[str, dict[str, Figures]]) -> list[str]:
     return [*lines, "", *_summary(records)]
 
 
-def _ranks(found: Figures) -> str:
-    both = [_mean(found, key, 3) for key in ("auroc", "aupr")]
-    return "-" if "-" in both else " / ".join(both)
+def _ranks(found: Figures, *keys: str) -> str:
+    return " / ".join(_mean(found, key, 3) for key in keys) if len(values(found, keys[0])) else "-"
 
 
 def _every_method(records: dict[str, dict[str, Figures]]) -> list[str]:
@@ -208,7 +207,7 @@ def _every_method(records: dict[str, dict[str, Figures]]) -> list[str]:
             _row(
                 kind,
                 name,
-                _ranks(found),
+                _ranks(found, "auroc", "aupr"),
                 *(_mean(found, key, 1) for key in ("edges", "listed", "false")),
                 "-" if error is None else f"{error:.3f}",
                 count,

@@ -24,24 +24,24 @@ MANY = 20  # stated false edges from which on their ratio is shown
 WORSE = 2.0  # paired standard errors from which on another method ranks better
 NO_SERIES, UNKNOWN = -1, 0  # how many nodes an unseen series reaches
 WHAT = {
-    "trend": "8 nodes, 600 rows; a smooth curve for each node",
-    "cycle": "8 nodes, 1,000 hours; a daily cycle with its own phase, amplitude and second harmonic for each node",
+    "trend": "a smooth curve for each node",
+    "cycle": "a daily cycle with its own phase, amplitude and second harmonic for each node",
     "cycle_undated": "the same without dates, with a period of 14 to 60 rows that is no integer",
-    "two_cycles": "8 nodes, 1,000 hours; a daily and a weekly cycle, with a noise of a fifth to a half of them",
+    "two_cycles": "a daily and a weekly cycle, with a noise of a fifth to a half of them",
     "two_cycles_undated": "the same without dates",
-    "weekend": "6 nodes, 730 days; a dip on Saturday and Sunday",
-    "weekend_counts": "5 to 8 counters, 730 days; the weekend takes 20% to 70%",
-    "yearly": "8 nodes, 3 years of days; a yearly cycle that all nodes share, with amplitudes of their own",
-    "shift": "8 nodes, 800 rows; one change of level for each node, in a row of its own",
+    "weekend": "a dip on Saturday and Sunday",
+    "weekend_counts": "counters; the weekend takes 20% to 70%",
+    "yearly": "a yearly cycle that all nodes share, with amplitudes of their own",
+    "shift": "one change of level for each node, in a row of its own",
     "shift_common": "the same with one row for all nodes",
-    "trend_and_cycle": "8 nodes, 1,200 hours; both together",
-    "one_of_40_trend": "40 nodes, 800 rows; one of them has a trend",
-    "one_of_40_shift": "40 nodes, 800 rows; one of them has a change of level",
-    "one_of_40_cycle": "40 nodes, 1,000 hours; one of them has a daily cycle",
-    "plain_var": "8 nodes, 1,000 rows; nothing is broken",
-    "hub": "12 nodes, 1,000 rows; one node sends to ten others",
-    "random_walk": "8 nodes, 800 rows; without edges all are random walks, with edges three are",
-    "volatility": "8 nodes, 1,000 rows, as in all kinds below unless stated; the noise of each node is GARCH(1, 1)",
+    "trend_and_cycle": "a smooth curve and a daily cycle together",
+    "one_of_40_trend": "of 40 nodes, one has a trend",
+    "one_of_40_shift": "of 40 nodes, one has a change of level",
+    "one_of_40_cycle": "of 40 nodes, one has a daily cycle",
+    "plain_var": "nothing is broken",
+    "hub": "one node sends to ten others",
+    "random_walk": "without edges all are random walks, with edges three are",
+    "volatility": "the noise of each node is GARCH(1, 1)",
     "common_volatility": "one slow deviation of the noise for all nodes",
     "hidden_now": "an unseen series reaches three to five nodes within the step",
     "hidden_lagged": "an unseen persistent series reaches three to five nodes after zero to three steps",
@@ -55,9 +55,9 @@ WHAT = {
     "aggregated": "means of three steps",
     "changing_weights": "half of the edges end half-way, and all own weights change there",
     "oscillators": "noisy phase oscillators (Kuramoto), with and without coupling; their sine is observed",
-    "returns": "25 nodes, 2,000 days; three unseen factors with one volatility reach every node after zero to two days",
-    "storms": "15 river gauges, 1,000 hours; unseen storms reach all after zero to three hours, and levels recede",
-    "monitoring": "10 loads of computers, 1,500 rows; long exact constants, bursts, and rounded values",
+    "returns": "three unseen factors with one volatility reach every node after zero to two days",
+    "storms": "river gauges; unseen storms reach all after zero to three hours, and levels recede",
+    "monitoring": "loads of computers; long exact constants, bursts, and rounded values",
 }
 HEAD = """# Tables that break the assumptions
 
@@ -90,9 +90,9 @@ KIND_BY_KIND = """
 ## Kind by kind
 
 AUROC and false share of the listed edges in systems with edges, and the share of data sets without edges in which an
-edge is listed. *Best peer*: the best of the other methods in this column; `-`: not run. A background has .7 to 5
-deviations of the node. On even seeds it is added to what is observed; on odd seeds it drives the nodes and passes
-through the edges. The kinds *cc* are those of the package causalcompass
+edge is listed. Most systems have 8 nodes and 600 to 1,200 rows. *Best peer*: the best of the other methods in this
+column; `-`: not run. A background has .7 to 5 deviations of the node. On even seeds it is added to what is observed;
+on odd seeds it drives the nodes and passes through the edges. The kinds *cc* are those of the package causalcompass
 ([CausalCompass](https://arxiv.org/abs/2602.07915)) with its defaults, 10 nodes and 1,000 rows: a VAR with three lags,
 and Lorenz-96; *cc coefficients*, where weights change, has 500 rows. In *missing* empty cells have the last value, as
 its authors fill them; in *gaps* they are empty.

@@ -91,13 +91,11 @@ class CorrelatedEdges(Study):
             "mean, true edges",
             "truth",
             "loss above the best",
-            "with true marginals",
             "rejected",
         ]
         notes = [
             *(f"{ties}: {words}. {_finding(ties, records)}" for ties, words in WORDS.items()),
-            "loss above the best: relative to the loss of the true distribution of graphs on the same test pairs; "
-            "with true marginals: the same for independent edges with the true marginal probabilities",
+            "loss above the best: relative to the loss of the true distribution of graphs on the same test pairs",
             "rejected: runs whose fit test rejects at the 5% level, all on one set of test pairs",
             *quick_note(list(records.values())),
         ]
@@ -117,7 +115,6 @@ def _cells(values: Values) -> list[str]:
         mean_and_deviation(column(values, "true_edge_mean", good=False), 3),
         f"{values['true_mean']:.2f}",
         f"{mean_and_deviation(above, 2)} %",
-        f"{100 * (values['marginals_loss'] - best) / abs(best):.2f} %",
         f"{wrong} of {len(runs)}",
     ]
 
