@@ -145,7 +145,8 @@ def with_calendar(series: Series, names: Sequence[str]) -> Series:
 
 
 DAY = 86400.0  # seconds
-WEEK, YEAR = 7 * DAY, 365.2425 * DAY
+WEEK = 7 * DAY
+YEAR = 365.2425 * DAY
 CATEGORIES = {"weekend": 2, "weekday": 7, "hour": 24}  # parts of a date, and their numbers of values
 TimeColumns = Float[np.ndarray, "row column"]
 

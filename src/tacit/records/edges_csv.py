@@ -49,7 +49,8 @@ WORDS = {
     "varies": VARIES,
     "acting": ACTS,
 }  # columns of words: numbers are places in these
-GROUP, CHANGED = "group", "changed"  # texts that differ between runs
+GROUP = "group"  # this and the next are texts that differ between runs
+CHANGED = "changed"
 EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name not in (*WORDS, GROUP, CHANGED))
 OVER_TABLE = (
     "exists", "probability", "std_error", "low", "high", "effect", "lag", "exists_either", "varies", CHANGED,
