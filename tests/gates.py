@@ -2,9 +2,9 @@
 
 import torch
 
-from tacit.assessment.uncertainty.moments import NodeData
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
+from tacit.local import GatedRegression
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter
@@ -44,4 +44,5 @@ def node_data(count=200, sources=2, lags=1, seed=0):
     sent = normals(sources, count, lags)
     acts = (torch.rand(count, sources, generator=generator, dtype=torch.float64) < 0.6).double()
     target = 0.3 * own[:, 0] + (acts * sent.sum(2).mT).sum(1) + 0.5 * normals(count)
-    return NodeData(target, own, sent, torch.stack([torch.ones(count).double(), own[:, 0].square()], 1))
+    spread, one = torch.stack([torch.ones(count).double(), own[:, 0].square()], 1), torch.ones_like(target)
+    return GatedRegression(own, sent, torch.zeros_like(target), target, one, GaussianNoise(1), spread=spread)

@@ -57,6 +57,7 @@ WHAT = {
     "oscillators": "noisy phase oscillators (Kuramoto), with and without coupling; their sine is observed",
     "returns": "three unseen factors with one volatility reach every node after zero to two days",
     "storms": "river gauges; unseen storms reach all after zero to three hours, and levels recede",
+    "gauges": "a tree of gauges; smooth, a daily cycle at the root, 12 gaps of 5 to 40 rows",
     "monitoring": "loads of computers; long exact constants, bursts, and rounded values",
 }
 HEAD = """# Tables that break the assumptions

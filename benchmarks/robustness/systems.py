@@ -353,6 +353,30 @@ def storms(seed: int, truth: str, kind: str, nodes: int = 15, rows: int = 1_000)
     return system(kind, values, weights, reached=nodes)
 
 
+def gauges(seed: int, truth: str, kind: str, rows: int = 3_000) -> System:
+    """A tree of nine gauges, smooth and with little noise; a daily cycle drives the root, and there are short gaps."""
+    rng, nodes = np.random.default_rng(seed), 9
+    parents = {node: [int(rng.integers(max(0, node - 3), node))] for node in range(1, nodes)}
+    parents[6] = [4, 5]  # two rivers meet
+    late, graph = rng.integers(1, 3, nodes), np.zeros((nodes, nodes))
+    day = 2 * np.pi * np.arange(BURN_IN + rows) / 96
+    demand = 2 + np.sin(day) + 0.5 * np.sin(2 * day)
+    values = np.zeros((BURN_IN + rows, nodes))
+    inflow, noise = rng.gamma(1.0, 0.3, size=len(values)), 0.15 * rng.normal(size=values.shape)
+    for now in range(2, len(values)):
+        values[now] = 0.6 * values[now - 1] + noise[now]
+        values[now, 0] += 0.3 * values[now - 1, 0] + 0.3 * demand[now] + inflow[now]
+        for node, ends in parents.items() if truth != NONE else ():
+            values[now, node] += 0.4 * values[now - late[node], ends].sum()
+    for node, ends in parents.items() if truth != NONE else ():
+        graph[node, ends] = 0.4
+    values = values[BURN_IN:]
+    for _ in range(12):
+        first = int(rng.integers(rows))
+        values[first : first + int(rng.integers(5, 41)), rng.integers(nodes)] = np.nan
+    return system(kind, values, graph, times=dates(rows, "m") + np.arange(rows) * np.timedelta64(14, "m"))
+
+
 def monitoring(seed: int, truth: str, kind: str, nodes: int = 10, rows: int = 1_500) -> System:
     """Loads of computers: each is idle, an exact constant, in long stretches, and has bursts; values are rounded."""
     rng = np.random.default_rng(seed)
@@ -415,6 +439,7 @@ def _kinds() -> tuple[dict[str, Callable[..., System]], tuple[str, ...]]:
         "returns": returns,
         "storms": storms,
         "monitoring": monitoring,
+        "gauges": gauges,
     }
     compass: dict[str, Callable[..., System]] = {name: partial(from_compass, name=name) for name in COMPASS}
     return backgrounds | others | compass, tuple(backgrounds)

@@ -33,11 +33,11 @@ from tacit.graph import (
     Periodic,
     Smooth,
 )
-from tacit.local import fit_gated, fit_gates
+from tacit.local import LocalModel, fit_gated, fit_gates
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise, PoissonCounts
 from tacit.predictors import GraphFilter
-from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood
+from tacit.training import LatentGraphModel
 
 NODES, DRIVERS, ROWS, SMALL = 8, 4, 2500, 1500
 LEVELS = torch.tensor([0.2, 0.5, 0.85])
@@ -122,13 +122,13 @@ def constant_fit(kind, noise, train):
         model.load_state_dict(found.parameters, strict=False)
         return model, present & (found.edge_probs < 1)
     gated = edges(kind)[0] | edges(kind)[1]  # which edges act at times is taken as known: finding them takes longer
-    data = NodeRegressions.of(model, train)
+    data = LocalModel.of(model, train)
     nodes = [data.node(node) for node in range(NODES)]
     masks = [gated[node, data.sources(node)] for node in range(NODES)]
     fits = fit_gates(nodes, masks, fit_gated(nodes, [one.start() for one in nodes]))
     probs = data.matrix([fit.edge_probs for fit in fits], model.graph.edge_probs)
     every = torch.ones(NODES, dtype=torch.bool)
-    model.load_state_dict(fitted_by_likelihood(model, data, fits, probs, every), strict=False)
+    model.load_state_dict(data.parameters(fits, probs, every), strict=False)
     return model, gated
 
 

@@ -15,10 +15,12 @@ from tacit.data.regression import RegressionFit
 from tacit.experiments.replication import rounded, shortened
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import BernoulliGraph
+from tacit.local import edge_start, start_ridge
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
+from tacit.predictors import GraphFilter
 from tacit.randomness import generator_for
-from tacit.training import FitResult, FitSettings, LatentGraphModel, fit, ridge_start
+from tacit.training import FitResult, FitSettings, LatentGraphModel, fit
 
 Start = Literal["few edges", "ridge", "no graph"]
 Method = Callable[[Split, int, Options, Listener], Values]  # from the parts of a series and the number of the run
@@ -104,7 +106,7 @@ def _graph(start: Start, parts: Split) -> BernoulliGraph:
     middle = torch.full((nodes, nodes), sum(FEW_EDGES) / 2).fill_diagonal_(0)
     graph = BernoulliGraph(middle, fixed=torch.eye(nodes, dtype=torch.bool), initial_range=FEW_EDGES)
     if start == "ridge":
-        graph.start_around(ridge_start(parts.train), spread=START_SPREAD)
+        graph.start_around(edge_start(start_ridge(parts.train, GraphFilter(nodes, WINDOW, 1))), spread=START_SPREAD)
     return graph
 
 

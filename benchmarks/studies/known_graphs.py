@@ -20,11 +20,12 @@ from tacit.data.regression import RIDGE_PENALTIES, PathSolver, RegressionFit, re
 from tacit.data.windows import Windows
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import EdgePrior, EdgeRules, density_prior
+from tacit.local import filter_start, start_ridge
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter
 from tacit.randomness import generator_for
-from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, filter_start, fit
+from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, fit
 
 # Chosen on simulated networks (genes with signed regulators, perturbed and measured with noise), not on the data of
 # these studies: from an undecided graph and the weights of a ridge regression, hundreds of edges sort themselves out.
@@ -138,7 +139,7 @@ def _train(pairs: Pairs, prior: EdgePrior, options: Options, listener: Listener,
     start = torch.full((nodes, nodes), START).fill_diagonal_(0)
     graph.start_around(start, START_SPREAD)
     untrained = GraphFilter(nodes, window, num_features=1)
-    predictor = filter_start(pairs.to("cpu"), untrained, start > 0, jitter=START_JITTER)
+    predictor = filter_start(start_ridge(pairs.to("cpu"), untrained), untrained, start > 0, jitter=START_JITTER)
     model = LatentGraphModel(
         graph,
         predictor,

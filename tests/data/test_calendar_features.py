@@ -1,9 +1,9 @@
-"""Parts of dates, against the datetime module and pandas."""
+"""Parts of dates, against the datetime module."""
 
-from datetime import datetime
+from calendar import monthrange
+from datetime import date, datetime
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tacit.data import Series, calendar_features, with_calendar
@@ -36,14 +36,18 @@ def test_numbers_are_those_of_datetime(times):
 
 
 def test_features_are_waves_of_the_phase(times):
-    index = pd.DatetimeIndex(times)
+    moments, numbers = times.tolist(), range(len(times))
+    midnight = [moment.replace(hour=0, minute=0, second=0) for moment in moments]
+    today = np.array([(moment - day).total_seconds() for moment, day in zip(moments, midnight, strict=True)])
+    first = [date(moment.year, 1, 1) for moment in moments]
+    days = np.array([(date(one.year + 1, 1, 1) - one).days for one in first])  # of the year
     phases = {
-        "minute": (index.minute * 60 + index.second) / 3600,
-        "hour": (index.hour * 3600 + index.minute * 60 + index.second) / 86400,
-        "weekday": index.day_of_week / 7,
-        "day": (index.day - 1) / index.days_in_month,
-        "dayofyear": (index.day_of_year - 1) / np.where(index.is_leap_year, 366, 365),
-        "month": (index.month - 1) / 12,
+        "minute": today % 3600 / 3600,
+        "hour": today / 86400,
+        "weekday": np.array([moment.weekday() for moment in moments]) / 7,
+        "day": np.array([(moment.day - 1) / monthrange(moment.year, moment.month)[1] for moment in moments]),
+        "dayofyear": np.array([(moments[row].date() - first[row]).days for row in numbers]) / days,
+        "month": np.array([moment.month - 1 for moment in moments]) / 12,
     }
     assert set(phases) == set(PHASES)
     columns, names = calendar_features(times, list(phases))

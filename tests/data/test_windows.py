@@ -23,10 +23,27 @@ def make_series(time=40, node=3, channel=2, missing=0.2, covariates=0, seed=0, t
     )
 
 
-def pairs_by_loop(windows, together, pieces, channels, out_channels):
+def filled_by_loop(scaling, piece):
+    """The scaled values of a series by row and column, gaps as the sum over their regressions."""
+    values = scaling.scaled(piece)
+    rows, gaps = values.reshape(len(values), -1).tolist(), scaling.gaps
+    for row, numbers in enumerate(rows):
+        for column, value in enumerate(numbers):
+            if not np.isnan(value):
+                continue
+            total = gaps.intercepts[column]
+            for place, weight in zip(gaps.places[column], gaps.weights[column], strict=True):
+                back, other = 1 + place // len(numbers), place % len(numbers)
+                total += weight * rows[row - back][other] if row >= back else 0.0
+            numbers[column] = min(max(total, gaps.low[column]), gaps.high[column])
+    return np.array(rows).reshape(values.shape)
+
+
+def pairs_by_loop(windows, scaling, together, pieces, channels, out_channels):
     """Every pair of every series as lists of numbers in units, written as one would explain it."""
     flagged = any(np.isnan(piece.values).any() for piece in together)
     for piece in pieces:
+        filled = filled_by_loop(scaling, piece) if flagged else None
         for last in range(windows.window - 1, len(piece) - windows.horizon):
             target = piece.values[last + windows.horizon][:, channels[:out_channels]]
             if np.isnan(target).all():
@@ -35,9 +52,10 @@ def pairs_by_loop(windows, together, pieces, channels, out_channels):
             for node in range(piece.num_nodes):
                 columns = []
                 for row in range(last - windows.window + 1, last + 1):
-                    for channel in channels:
-                        seen = [v for v in piece.values[: row + 1, node, channel] if not np.isnan(v)]
-                        columns.append(("value", node, channel, seen[-1] if seen else None))
+                    for place, channel in enumerate(channels):
+                        value = piece.values[row, node, channel]
+                        gap = ("filled", filled[row, node, place]) if np.isnan(value) else None
+                        columns.append(gap or ("value", node, channel, value))
                     if flagged:
                         columns += [("flag", float(not np.isnan(piece.values[row, node, c]))) for c in channels]
                 for row in (last + windows.horizon, last + windows.horizon - 1):
@@ -49,9 +67,9 @@ def pairs_by_loop(windows, together, pieces, channels, out_channels):
 def number(entry, mean, deviation, covariate_mean, covariate_deviation):
     match entry:
         case ("value", node, channel, value):
-            return 0.0 if value is None else (value - mean[node, channel]) / deviation[node, channel]
-        case ("flag", flag):
-            return flag
+            return (value - mean[node, channel]) / deviation[node, channel]
+        case ("flag" | "filled", given):
+            return given
         case ("covariate", column, value):
             return (value - covariate_mean[column]) / covariate_deviation[column]
 
@@ -69,7 +87,7 @@ def test_pairs_are_those_of_the_loop(missing, num_pieces, window, horizon, targe
     channels, out_channels = {None: ([0, 1], 2), ("v",): ([1, 0], 1), ("v", "u"): ([1, 0], 2)}[targets]
     train, validation, test, rows, known, so_far = [], [], [], [], [], 0
     for piece in pieces:
-        own = list(pairs_by_loop(windows, pieces, [piece], channels, out_channels))
+        own = list(pairs_by_loop(windows, made.scaling, pieces, [piece], channels, out_channels))
         first, second = (round((so_far + len(own)) * part) - round(so_far * part) for part in (0.5, 0.2))
         train, validation, test = (
             train + own[:first],
@@ -177,7 +195,7 @@ def test_scaling_survives_json():
     assert again.feature_names == made.feature_names
     assert np.array_equal(again.features(series), made.scaling.features(series))
     with pytest.raises(
-        InputError, match=r"must have exactly by, covariate_deviation, .*got by, lagged_covariates, nodes"
+        InputError, match=r"must have exactly by, covariate_deviation, .*got by, gaps, lagged_covariates, nodes"
     ):
         Scaling.from_dict({"nodes": ["a"]})
 

@@ -18,13 +18,14 @@ from tacit.cli import main
 from tacit.cli.answers import print_fit
 from tacit.config import AssessmentOptions
 from tacit.errors import InputError, TrainingError
+from tacit.local import Difference
 from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
 from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representations
 from tacit.pipeline.findings import Assessment, as_done
 from tacit.pipeline.job import run_fit
 from tacit.pipeline.resampling import block_length
 from tacit.records import EdgeFindings, read_run
-from tacit.training import Difference, FitSettings
+from tacit.training import FitSettings
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from tacit.config import FitConfig
+from tacit.local import start_at_regression
 from tacit.losses import EnergyScore
 from tacit.pipeline import OwnParts, building, forecaster_choice, plan
 from tacit.pipeline.closed_form import fit_closed_form
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.sources import read_table
-from tacit.training import start_at_regression
 
-local_ridge = import_module("tacit.training.local_ridge")  # the function has the name of its file
+local_ridge = import_module("tacit.local.ridge")  # the function has the name of its file
 
 
 def series(rows=300, nodes=3):
@@ -64,7 +64,7 @@ def test_weights_that_the_start_at_regressions_sets_are_not_solved_for_twice(mon
     def refuse(*args, **kwargs):
         raise AssertionError("solved for nothing")
 
-    for name in ("filter_start", "ridge_start", "table_ridge"):
+    for name in ("filter_start", "edge_start", "start_ridge"):
         monkeypatch.setattr(building, name, refuse)
     model = make_plan().model
     assert model.predictor.jitter == building.START_JITTER  # other starts differ by it

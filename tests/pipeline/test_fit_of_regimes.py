@@ -14,10 +14,10 @@ import torch
 from gated_tables import options
 from tacit.assessment.regimes import Estimate, RegimeFit, RegimeStep
 from tacit.graph import MixtureGraph
+from tacit.local import Difference
 from tacit.pipeline import Fitted, Plan, forecast_table, learn, path_table, read_table, regime_stage, settle_situations
 from tacit.pipeline.situation_words import TRAINED_REGIMES
 from tacit.records import read_run
-from tacit.training import Difference
 
 CPU = torch.device("cpu")
 PROBS = {(2, 0): (0.9, 0.1), (2, 1): (0.8, 0.2)}  # lake reads two rivers, which come together

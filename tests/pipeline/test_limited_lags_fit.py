@@ -10,12 +10,13 @@ from tacit.cli import main
 from tacit.config import AssessmentOptions, DataOptions, FitConfig, GraphOptions, PredictorOptions, TrainingOptions
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph, CandidateEdges
+from tacit.local import local_ridge, start_at_regression
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.pipeline import Fitted
 from tacit.predictors import GraphFilter
 from tacit.sklearn import LatentGraphForecaster
-from tacit.training import LatentGraphModel, densify, local_ridge, start_at_regression
+from tacit.training import LatentGraphModel, densify
 
 NODES = ("a", "b", "c")
 RULES = "source,target,kind,probability,min_lag,max_lag\na,b,allowed,,2,3\nc,b,allowed,,,1\n"

@@ -1,7 +1,4 @@
-"""Closed and frozen settings, changes from a TOML file, and values that are registered names.
-
-Closed and frozen settings, and changes from a TOML file; an unknown key is an error.
-"""
+"""Closed and frozen settings: unknown keys are refused, values may be registered names, and TOML files change them."""
 
 import tomllib
 from collections.abc import Iterator, Mapping

@@ -12,7 +12,6 @@ from tacit.data.background import (
     Level,
     Term,
     Wave,
-    calendar_columns,
     calendar_features,
     with_calendar,
 )
@@ -20,7 +19,7 @@ from tacit.data.columns import leave_out
 from tacit.data.conditions import Condition, chosen_rows, in_season
 from tacit.data.files import TABLE_ENDINGS, Table, frame_of_arrow, is_arrow, is_parquet_folder, open_table
 from tacit.data.frames import frame_of_labelled, is_labelled, read_frame
-from tacit.data.look import Finding, FindingKind, look_at
+from tacit.data.look import Finding, look_at
 from tacit.data.pair_tables import (
     NamedPairs,
     covariate_table,
@@ -39,8 +38,6 @@ from tacit.data.regression import (
     Rows,
     apply_to_all,
     distinct_inputs,
-    regress,
-    ridge_path,
     ridge_regression,
     solve_ridge,
 )
@@ -65,7 +62,6 @@ from tacit.data.windows import (
     columns_at_targets,
     covariates_ahead,
     level_places,
-    level_terms,
     level_values,
     num_known,
     time_numbers,
@@ -89,7 +85,6 @@ __all__ = [
     "Condition",
     "Deviations",
     "Finding",
-    "FindingKind",
     "Level",
     "NamedPairs",
     "NewPairs",
@@ -109,7 +104,6 @@ __all__ = [
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
-    "calendar_columns",
     "calendar_features",
     "chosen_rows",
     "columns_at_targets",
@@ -129,7 +123,6 @@ __all__ = [
     "is_parquet_folder",
     "leave_out",
     "level_places",
-    "level_terms",
     "level_values",
     "levels_apart",
     "load_arrays",
@@ -144,11 +137,9 @@ __all__ = [
     "read_named_pairs",
     "read_pairs_table",
     "read_series",
-    "regress",
     "require_resamplable",
     "resamplable",
     "resampling_words",
-    "ridge_path",
     "ridge_regression",
     "solve_ridge",
     "time_numbers",

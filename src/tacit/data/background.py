@@ -1,6 +1,6 @@
-r"""The background of a node, and calendar features of times.
+r"""The background of a node, which moves it apart from the graph, and calendar features of times.
 
-The background: columns of a node that are always in, beside its own past: what moves it apart from the graph.
+The background has columns that are always in, beside the node's own past.
 
 $$y_{i,t} = \text{own past} + \sum_k \beta_{ik}\, b_{ik}(t) + \text{edges} + \text{noise}$$
 
@@ -16,17 +16,14 @@ random walk and intervals grow.
 
 A node uses some of the terms (``used``); the columns of the others are 0 for it.
 
-Calendar features of times: numbers for conditions, and sines and cosines for a model.
-
-$$\sin(2 \pi \phi), \quad \cos(2 \pi \phi)$$
-
-with the phase $\phi \in [0, 1)$ of a time within its hour, day, week, month or year. Midnight is next to 23:59, and
-December next to January.
+Calendar features of times are numbers for conditions, and $\sin 2 \pi \phi$ and $\cos 2 \pi \phi$ for a model, with the
+phase $\phi \in [0, 1)$ of a time within its hour, day, week, month or year. Midnight is next to 23:59, and December
+next to January.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -34,53 +31,34 @@ from jaxtyping import Bool, Float
 from tacit.data.series import Series, Times
 from tacit.errors import InputError, did_you_mean, require
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Numbers = Float[np.ndarray, " row"]
+TimeColumns = Float[np.ndarray, "row column"]
 
+DAY = 86400.0  # seconds
+WEEK, YEAR = 7 * DAY, 365.2425 * DAY
+CATEGORIES = {"weekend": 2, "weekday": 7, "hour": 24}  # parts of a date, and their numbers of values
 
-def _days(times: Times) -> Times:
-    return times.astype("datetime64[D]")
-
-
-def _since(times: Times, unit: str, step: str) -> Numbers:
-    """Return the whole steps since the last full unit."""
-    whole: Numbers = (times.astype(f"datetime64[{step}]") - times.astype(f"datetime64[{unit}]")).astype(np.float64)
-    return whole
-
-
-def _length(times: Times, unit: str) -> Numbers:
-    """Return the number of days of the month or year of each time."""
-    first = times.astype(f"datetime64[{unit}]")
-    days: Numbers = (_days(first + 1) - _days(first)).astype(np.float64)
-    return days
-
-
-def _weekday(times: Times) -> Numbers:
-    return (_days(times).astype(np.int64) + 3.0) % 7  # 1970-01-01 was a Thursday
-
-
-def _week(times: Times) -> Numbers:
-    """Return the ISO week of each time, defined by the Thursday of the week."""
-    thursday = _days(times) + (3 - _weekday(times)).astype(np.int64)
-    return _since(thursday, "Y", "D") // 7 + 1
-
-
-NUMBERS: dict[str, tuple[Callable[[Times], Numbers], str]] = {
-    "year": (lambda times: times.astype("datetime64[Y]").astype(np.float64) + 1970, "such as 2026"),
-    "month": (lambda times: _since(times, "Y", "M") + 1, "1 to 12"),
-    "week": (_week, "1 to 53"),
-    "day": (lambda times: _since(times, "M", "D") + 1, "1 to 31"),
-    "dayofyear": (lambda times: _since(times, "Y", "D") + 1, "1 to 366"),
-    "weekday": (_weekday, "0 for Monday to 6 for Sunday"),
-    "hour": (lambda times: _since(times, "D", "h"), "0 to 23"),
-    "minute": (lambda times: _since(times, "h", "m"), "0 to 59"),
+# Parts of a date as numbers, with their values for messages, and as phases of a DatetimeIndex.
+NUMBERS = {
+    "year": "such as 2026",
+    "month": "1 to 12",
+    "week": "1 to 53",
+    "day": "1 to 31",
+    "dayofyear": "1 to 366",
+    "weekday": "0 for Monday to 6 for Sunday",
+    "hour": "0 to 23",
+    "minute": "0 to 59",
 }
-PHASES: dict[str, Callable[[Times], Numbers]] = {
-    "minute": lambda times: _since(times, "h", "s") / 3600,
-    "hour": lambda times: _since(times, "D", "s") / 86400,
-    "weekday": lambda times: _weekday(times) / 7,
-    "day": lambda times: _since(times, "M", "D") / _length(times, "M"),
-    "dayofyear": lambda times: _since(times, "Y", "D") / _length(times, "Y"),
-    "month": lambda times: _since(times, "Y", "M") / 12,
+PHASES: dict[str, Callable[["pd.DatetimeIndex"], Any]] = {
+    "minute": lambda at: (at.minute * 60 + at.second) / 3600,
+    "hour": lambda at: (at.hour * 3600 + at.minute * 60 + at.second) / DAY,
+    "weekday": lambda at: at.day_of_week / 7,
+    "day": lambda at: (at.day - 1) / at.days_in_month,
+    "dayofyear": lambda at: (at.day_of_year - 1) / (365 + at.is_leap_year),
+    "month": lambda at: (at.month - 1) / 12,
 }
 
 
@@ -91,7 +69,12 @@ def calendar_number(times: Times, name: str) -> Numbers:
     >>> {name: calendar_number(times, name).astype(int).tolist() for name in ("month", "weekday", "hour", "week")}
     {'month': [3, 1], 'weekday': [6, 4], 'hour': [6, 18], 'week': [9, 53]}
     """
-    return NUMBERS[name][0](times)
+    import pandas as pd
+
+    index = pd.DatetimeIndex(times)
+    attribute = {"dayofyear": "day_of_year", "weekday": "day_of_week"}.get(name, name)
+    numbers = index.isocalendar().week if name == "week" else getattr(index, attribute)
+    return np.asarray(numbers, dtype=np.float64)
 
 
 def calendar_features(times: Times, names: Sequence[str]) -> tuple[Float[np.ndarray, "time feature"], tuple[str, ...]]:
@@ -111,10 +94,15 @@ def calendar_features(times: Times, names: Sequence[str]) -> tuple[Float[np.ndar
         f"calendar names '{next(iter(names), '')}', but the times are numbers, not dates; write times as YYYY-MM-DD "
         "HH:MM:SS, or leave it out",
     )
-    angles = [2 * np.pi * PHASES[name](times) for name in names]
+    if not names:
+        return np.zeros((len(times), 0)), ()
+    import pandas as pd
+
+    index = pd.DatetimeIndex(times)
+    angles = [2 * np.pi * np.asarray(PHASES[name](index)) for name in names]
     columns = [wave(angle) for angle in angles for wave in (np.sin, np.cos)]
     labels = tuple(f"{name} {wave}" for name in names for wave in ("sin", "cos"))
-    return np.stack(columns, axis=-1) if columns else np.zeros((len(times), 0)), labels
+    return np.stack(columns, axis=-1), labels
 
 
 def calendar_columns(times: Times, columns: Sequence[str]) -> dict[str, Numbers]:
@@ -142,13 +130,6 @@ def with_calendar(series: Series, names: Sequence[str]) -> Series:
         )
     known = columns if series.covariates is None else np.concatenate([columns, series.covariates], axis=1)
     return replace(series, covariates=known, covariate_names=labels + series.covariate_names)
-
-
-DAY = 86400.0  # seconds
-WEEK = 7 * DAY
-YEAR = 365.2425 * DAY
-CATEGORIES = {"weekend": 2, "weekday": 7, "hour": 24}  # parts of a date, and their numbers of values
-TimeColumns = Float[np.ndarray, "row column"]
 
 
 @dataclass(frozen=True)

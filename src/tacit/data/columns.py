@@ -5,20 +5,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from glob import escape
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from tacit.data.conditions import Condition, require_names
 from tacit.data.files import Table
 from tacit.data.series import Levels, Series
 from tacit.errors import did_you_mean, require
 
-if TYPE_CHECKING:
-    from tacit.data.files import Table
+Layout = Literal["auto", "wide", "long"]
+TimeName = str | Literal[False] | None
+Duplicates = Literal["first", "last", "mean"]
+TimeColumn = tuple[str | None, tuple[str, ...], dict[str, Any]]  # name, notes, and the options that select it
 
-
+NODE_NAMES = ("node", "node_id", "station", "station_id", "sensor", "sensor_id", "site", "location", "series")
 TIME_NAMES = ("time", "times", "date", "datetime", "timestamp")
 UNIT_NAMES = (
     "second", "minute", "hour", "day", "week", "month", "quarter", "year", "step", "tick", "round", "wave", "visit",
@@ -28,13 +30,9 @@ INDEX_NAMES = ("id", "index", "idx", "row", "row_id", "rowid", "row_nr", "row_nu
 ROWS = "no column of times was found: each row counts as one step; set time to the column of times if there is one"
 
 
-@dataclass(frozen=True)
-class TimeColumn:
-    """The name of the column of times; None if each row is one step. ``settled`` is the option that selects it."""
-
-    name: str | None
-    notes: tuple[str, ...] = ()
-    settled: dict[str, Any] = field(default_factory=dict)
+INDEX = "index of rows"
+WORDS = ({"yes": 1.0, "no": 0.0}, {"true": 1.0, "false": 0.0})
+PICKED = (lambda node, _: node, lambda node, variable: f"{node}:{variable}", lambda _, variable: variable)
 
 
 def is_unnamed(column: str) -> bool:
@@ -52,38 +50,41 @@ def find_time(
     """Return the column of times among ``columns``: the named one, one with such a name, dates, an index, the first.
 
     The first column is used if it increases evenly or has integers, unless it is called id or the like. A wide table
-    without a time column has one step per row; ``time=False`` selects this.
+    without a time column has one step per row (None); ``time=False`` selects this.
     """
-    if time is not None and time is not False:
-        return TimeColumn(time)
-    if time is False and not long:
-        return TimeColumn(None)
-    called = [column for column in columns if column.lower() in TIME_NAMES]
-    if called:
-        return TimeColumn(called[0])
+
+    def used(column: str) -> TimeColumn:
+        note = f"column '{column}' was used as the times; set time to use another column"
+        return column, (note,), {"time": column}
+
+    if time is not None and (time or not long):
+        return time or None, (), {}
+    for column in columns:
+        if column.lower() in TIME_NAMES:
+            return column, (), {}
     dates = [column for column in columns if table.is_dates(column)]
     if len(dates) > 1:
         shown = ", ".join(f"'{column}'" for column in dates)
         raise table.refuse(f"one column must contain the times, got dates in {shown}; set time to one of them")
     if dates:
-        return TimeColumn(dates[0]) if is_unnamed(dates[0]) else _used(dates[0])
-    index = [column for column in columns if is_unnamed(column) and table.is_numeric(column)]
-    if index:
-        return TimeColumn(index[0])
+        return (dates[0], (), {}) if is_unnamed(dates[0]) else used(dates[0])
+    for column in columns:
+        if is_unnamed(column) and table.is_numeric(column):
+            return column, (), {}
     if not columns:
         raise table.refuse("the table must have a column of times, got none; add one, and set time to its name")
     first = columns[0]
     if table.is_numeric(first) and first.lower() not in INDEX_NAMES:
         steps = np.diff(table.numbers(first, largest=np.inf))
         if len(steps) and (steps > 0).all() and ((steps == steps[0]).all() or table.is_whole(first)):
-            return _used(first)
+            return used(first)
     if long and (unit := unit_time(table, columns)) is not None:
-        return _used(unit)
+        return used(unit)
     if long:
         raise table.refuse(
             "a column must be called time, date or similar, or contain dates, got none; set time to the column of times"
         )
-    return TimeColumn(None, (ROWS,), {"time": False})
+    return None, (ROWS,), {"time": False}
 
 
 def unit_time(table: Table, columns: Sequence[str]) -> str | None:
@@ -93,11 +94,6 @@ def unit_time(table: Table, columns: Sequence[str]) -> str | None:
     """
     found = [column for column in columns if column.lower() in UNIT_NAMES and table.is_numeric(column)]
     return found[0] if len(found) == 1 else None
-
-
-def _used(column: str) -> TimeColumn:
-    note = f"column '{column}' was used as the times; set time to use another column"
-    return TimeColumn(column, (note,), {"time": column})
 
 
 def matching(name: str, columns: Sequence[str], sep: str | None = None) -> list[str]:
@@ -114,32 +110,18 @@ def matching(name: str, columns: Sequence[str], sep: str | None = None) -> list[
     levels = [{column: column for column in columns}]
     if sep is not None:
         parts = {column: column.split(sep) for column in columns if column.count(sep) == 1}
-        levels += [{column: pick(*part) for column, part in parts.items()} for pick in _LEVELS]
-    for known in levels:
-        if found := [column for column, word in known.items() if word == name]:
-            return found
+        levels += [{column: pick(*part) for column, part in parts.items()} for pick in PICKED]
+    found = [[column for column, word in known.items() if word == name] for known in levels]
     if is_pattern(name):
-        for known in levels:
-            if found := [column for column, word in known.items() if fnmatchcase(word.lower(), name.lower())]:
-                return found
-    return []
-
-
-_LEVELS = (lambda node, _: node, lambda node, variable: f"{node}:{variable}", lambda _, variable: variable)
+        found += [
+            [column for column, word in known.items() if fnmatchcase(word.lower(), name.lower())] for known in levels
+        ]
+    return next(filter(None, found), [])
 
 
 def is_pattern(name: str) -> bool:
     """Return whether a name has shell wildcards."""
     return any(letter in name for letter in "*?[")
-
-
-def literal(name: str) -> str:
-    """Return a pattern that matches only this name.
-
-    >>> literal("level"), matching(literal("a[1]"), ["a1", "a[1]"])
-    ('level', ['a[1]'])
-    """
-    return escape(name)
 
 
 def chosen(
@@ -174,9 +156,6 @@ def not_there(argument: str, name: str, columns: Sequence[str]) -> str:
     return f"{argument} names the column '{name}', which does not exist{did_you_mean(name, columns)}"
 
 
-Duplicates = Literal["first", "last", "mean"]
-
-
 def merged(
     values: Float[np.ndarray, "row *cell"], key: Int[np.ndarray, " row"], how: Duplicates
 ) -> tuple[Float[np.ndarray, "kept *cell"], Int[np.ndarray, " kept"]]:
@@ -188,15 +167,14 @@ def merged(
     >>> merged(values, np.array([0, 1, 1, 2]), "mean"), merged(values, np.array([0, 1, 1, 2]), "last")[0]
     ((array([1., 5., 7.]), array([0, 1, 3])), array([ 1., nan,  7.]))
     """
-    order = np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=key.min(initial=0) - 1))
+    import pandas as pd
+
+    rows = pd.Series(np.arange(len(key))).groupby(key)
+    kept = (rows.last() if how == "last" else rows.first()).to_numpy()
     if how != "mean":
-        kept = order[starts if how == "first" else np.append(starts[1:], len(key)) - 1]
         return values[kept], kept
-    there = ~np.isnan(values[order])
-    counts = np.add.reduceat(there, starts, axis=0, dtype=np.int64)
-    sums = np.add.reduceat(np.where(there, values[order], 0.0), starts, axis=0)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), order[starts]
+    means = pd.DataFrame(values.reshape(len(values), -1)).groupby(key).mean().to_numpy()
+    return means.reshape(len(kept), *values.shape[1:]), kept
 
 
 def merged_note(rows: int, kept: int, how: Duplicates, what: str) -> tuple[str, ...]:
@@ -204,11 +182,6 @@ def merged_note(rows: int, kept: int, how: Duplicates, what: str) -> tuple[str, 
     used = {"first": "the first row is used", "last": "the last row is used", "mean": "their mean is used"}[how]
     repeat = "row repeats" if rows - kept == 1 else "rows repeat"
     return (f"{rows - kept:,} {repeat} {what}: {used} (duplicates = {how})",) if kept < rows else ()
-
-
-Layout = Literal["auto", "wide", "long"]
-TimeName = str | Literal[False] | None
-NODE_NAMES = ("node", "node_id", "station", "station_id", "sensor", "sensor_id", "site", "location", "series")
 
 
 @dataclass(frozen=True)
@@ -233,17 +206,20 @@ class Columns:
     duplicates: Duplicates | None = None  # rows with the same time; None: refused
 
     def __post_init__(self) -> None:
-        require(
-            self.layout in get_args(Layout),
-            f"layout must be one of {', '.join(get_args(Layout))}, got {self.layout!r}; pick one",
-        )
-        require(
-            self.duplicates in (None, *get_args(Duplicates)),
-            f"duplicates must be one of {', '.join(get_args(Duplicates))}, got {self.duplicates!r}; pick one",
-        )
+        for name, value, choices in (
+            ("layout", self.layout, get_args(Layout)),
+            ("duplicates", self.duplicates or "first", get_args(Duplicates)),
+        ):
+            require(value in choices, f"{name} must be one of {', '.join(choices)}, got {value!r}; pick one")
         for name in ("covariates", "columns", "drop"):
             names = getattr(self, name)
             require(not isinstance(names, str), f"{name} must be a list of column names, got {names!r}; put it in [ ]")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "Columns":
+        """Return the roles of keyword arguments; ``asked`` are names to keep, and ``levels`` may be None."""
+        renamed = {"also_asked": options.get("asked", ()), "levels": options.get("levels") or {}}
+        return cls(**{name: value for name, value in options.items() if name != "asked"} | renamed)
 
     @property
     def values(self) -> list[str]:
@@ -259,7 +235,7 @@ class Columns:
     @property
     def named(self) -> dict[str, list[str]]:
         """The columns that have a role, by the name of the option."""
-        one = {"time": None if self.time is False else self.time, "node": self.node, "series": self.series}
+        one = {"time": self.time or None, "node": self.node, "series": self.series}
         roles = {role: [] if name is None else [name] for role, name in one.items()}
         return {**roles, "value": self.values, "covariates": [*self.covariates]}
 
@@ -313,9 +289,6 @@ class Columns:
         )
 
 
-INDEX = "index of rows"
-
-
 def leave_out(
     series: Series, columns: Mapping[str, str], asked: Collection[str] = (), *, piece: bool = False
 ) -> Series:
@@ -333,41 +306,39 @@ def leave_out(
     >>> series.nodes, series.notes, series.settled["drop"]
     (('a', 'b'), ("left out: 'city' (text), 'id' (constant)",), ('city', 'id'))
     """
-    if piece:
-        return _noted(series, columns)
-    still = series.still
-    variables = still.all(axis=0) & ~_named(series.channels, asked)
-    variables &= not variables.all()
-    nodes = still[:, ~variables].all(axis=1) & ~_named(series.nodes, asked)
     reasons = dict(columns)
-    for names, out, axis in ((series.channels, variables, 0), (series.nodes, nodes, 1)):
-        for place in np.flatnonzero(out):
-            reasons[names[place]] = _reason(series, np.take(series.values, place, axis=2 - axis))
-    left = series.num_nodes - int(nodes.sum())
-    require(
-        left > 1 or not reasons or set(reasons.values()) == {INDEX},
-        f"two nodes or more must remain, got {left or 'none'}; {words(reasons)}",
-    )
-    if not (nodes.any() or variables.any()):
-        return replace(_noted(series, reasons), piece=False)
-    kept = replace(
-        series,
-        values=series.values[:, ~nodes][:, :, ~variables],
-        nodes=tuple(np.array(series.nodes, dtype=object)[~nodes]),
-        channels=tuple(np.array(series.channels, dtype=object)[~variables]),
-        coordinates=None if series.coordinates is None else series.coordinates[~nodes],
-        piece=True,
-    )
-    return replace(_noted(kept, reasons), piece=False)
-
-
-def _noted(series: Series, reasons: Mapping[str, str]) -> Series:
-    if not reasons:
-        return series
-    again = tuple(literal(name) for name, reason in reasons.items() if reason != INDEX)
-    drop = tuple(dict.fromkeys((*series.settled.get("drop", ()), *again)))
-    settled = {**series.settled, "drop": drop} if drop else series.settled
-    return replace(series, notes=(*series.notes, words(reasons)), settled=settled)
+    if not piece:
+        still = series.still
+        variables = still.all(axis=0) & ~np.isin(series.channels, [*asked])
+        variables &= not variables.all()
+        nodes = still[:, ~variables].all(axis=1) & ~np.isin(series.nodes, [*asked])
+        for names, out, axis in ((series.channels, variables, 2), (series.nodes, nodes, 1)):
+            for place in np.flatnonzero(out):
+                values = np.take(series.values, place, axis)
+                there = values[~np.isnan(values)]
+                moves = len(there) > 0 and series.lengths and there.min() < there.max()
+                constant = "constant within every series" if moves else "constant"
+                reasons[names[place]] = constant if len(there) else "empty"
+        left = series.num_nodes - int(nodes.sum())
+        require(
+            left > 1 or not reasons or set(reasons.values()) == {INDEX},
+            f"two nodes or more must remain, got {left or 'none'}; {words(reasons)}",
+        )
+        if nodes.any() or variables.any():
+            series = replace(
+                series,
+                values=series.values[:, ~nodes][:, :, ~variables],
+                nodes=tuple(np.array(series.nodes, dtype=object)[~nodes]),
+                channels=tuple(np.array(series.channels, dtype=object)[~variables]),
+                coordinates=None if series.coordinates is None else series.coordinates[~nodes],
+                piece=True,
+            )
+    if reasons:
+        again = (escape(name) for name, reason in reasons.items() if reason != INDEX)
+        drop = tuple(dict.fromkeys((*series.settled.get("drop", ()), *again)))
+        settled = {**series.settled, "drop": drop} if drop else series.settled
+        series = replace(series, notes=(*series.notes, words(reasons)), settled=settled)
+    return series if piece else replace(series, piece=False)
 
 
 def words(reasons: Mapping[str, str]) -> str:
@@ -376,21 +347,7 @@ def words(reasons: Mapping[str, str]) -> str:
     return "left out: " + ", ".join(f"{name} ({reason})" for name, reason in named.items())
 
 
-def _named(words: tuple[str, ...], asked: Collection[str]) -> Bool[np.ndarray, " word"]:
-    return np.array([word in asked for word in words])
-
-
-def _reason(series: Series, values: np.ndarray) -> str:
-    there = values[~np.isnan(values)]
-    if not len(there):
-        return "empty"
-    return "constant" if there.min() == there.max() or not series.lengths else "constant within every series"
-
-
-WORDS = ({"yes": 1.0, "no": 0.0}, {"true": 1.0, "false": 0.0})
-
-
-def with_yes_no(table: "Table", columns: Sequence[str]) -> "Table":
+def with_yes_no(table: Table, columns: Sequence[str]) -> Table:
     """Return the table with 1 and 0 in the columns that contain only two such words and empty cells.
 
     The notes of the table list the changed columns.

@@ -35,6 +35,8 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+UNKNOWN_AHEAD = "where uses a column, which is not known after the last row: targets after it are included"
+MOST_WORDS = 8  # values of a column that a message lists
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -101,17 +103,18 @@ class Condition:
         ``column`` returns numbers, words (None if missing) or times. The condition is false in a row where a named
         column is missing.
         """
-        values = {place: column(name) for place, name in zip(self.columns, self.names, strict=True)}
-        shown = dict(zip(self.columns, self.names, strict=True))
+        columns = {}
+        for place, name in zip(self.columns, self.names, strict=True):
+            values = column(name)
+            columns[place] = _Value(values, {"M": "time", "O": "text"}.get(values.dtype.kind, "number"), name)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = _Evaluation(values, shown).of(self.tree)
+            found = _evaluated(self.tree, columns)
         require(
             found.kind == "truth",
             f"where must be true or false, got {found.words}; compare it, for example {found.words} == 1",
         )
-        there = [~missing(one) for one in values.values()]
-        rows = len(next(iter(values.values())))
-        chosen: Rows = np.logical_and.reduce([np.broadcast_to(found.values, rows), *there])
+        there = [~missing(one.values) for one in columns.values()]
+        chosen: Rows = np.logical_and.reduce([np.broadcast_to(found.values, len(there[0])), *there])
         return chosen
 
 
@@ -149,49 +152,49 @@ class _Value:
     words: str
 
 
-@dataclass(frozen=True)
-class _Evaluation:
-    """The value of each part of a tree."""
+def _evaluated(node: ast.expr, columns: Mapping[str, _Value]) -> _Value:
+    """Return the value of a part of a tree."""
 
-    columns: dict[str, np.ndarray]
-    shown: dict[str, str]
-
-    def of(self, node: ast.expr) -> _Value:
-        match node:
-            case ast.Name(name):
-                return _column(self.columns[name], self.shown[name])
-            case ast.Constant(value):
-                return _constant(value)
-            case ast.Tuple(parts) | ast.List(parts) | ast.Set(parts):
-                return _Value([self.of(part) for part in parts], "list", "a list")
-            case ast.BoolOp(way, parts):
-                join = np.logical_and if isinstance(way, ast.And) else np.logical_or
-                return _Value(join.reduce([self._truth(part) for part in parts]), "truth", "a comparison")
-            case ast.UnaryOp(ast.Not(), one):
-                return _Value(np.logical_not(self._truth(one)), "truth", "a comparison")
-            case ast.UnaryOp(way, one):
-                number = self._number(one)
-                return _Value(-number if isinstance(way, ast.USub) else number, "number", "a number")
-            case ast.BinOp(left, sign, right):
-                return _Value(ARITHMETIC[type(sign)](self._number(left), self._number(right)), "number", "a number")
-            case ast.Compare(left, ways, rest):
-                terms = [self.of(part) for part in (left, *rest)]
-                found = [_compared(one, way, other) for one, way, other in zip(terms, ways, terms[1:], strict=False)]
-                return _Value(np.logical_and.reduce(found), "truth", "a comparison")
-        raise AssertionError(node)  # refused by the parser
-
-    def _number(self, node: ast.expr) -> Any:
-        found = self.of(node)
+    def number(one: ast.expr) -> Any:
+        found = _evaluated(one, columns)
         require(found.kind == "number", f"where must compute with numbers, got {found.words}; compare it instead")
         return found.values
 
-    def _truth(self, node: ast.expr) -> Any:
-        found = self.of(node)
+    def truth(one: ast.expr) -> Any:
+        found = _evaluated(one, columns)
         require(
             found.kind == "truth",
             f"where must join comparisons with and, or, not, got {found.words}; write for example {found.words} == 1",
         )
         return found.values
+
+    match node:
+        case ast.Name(name):
+            return columns[name]
+        case ast.Constant(str() | bool() as value):
+            return _Value(str(value), "text", repr(value))
+        case ast.Constant(int() | float() as value):
+            try:
+                return _Value(float(value), "number", repr(value))
+            except OverflowError:
+                words = "where must have numbers that fit in double precision, got a longer one; correct it"
+                raise InputError(words) from None
+        case ast.Tuple(parts) | ast.List(parts) | ast.Set(parts):
+            return _Value([_evaluated(part, columns) for part in parts], "list", "a list")
+        case ast.BoolOp(way, parts):
+            join = np.logical_and if isinstance(way, ast.And) else np.logical_or
+            return _Value(join.reduce([truth(part) for part in parts]), "truth", "a comparison")
+        case ast.UnaryOp(ast.Not(), one):
+            return _Value(np.logical_not(truth(one)), "truth", "a comparison")
+        case ast.UnaryOp(way, one):
+            return _Value(-number(one) if isinstance(way, ast.USub) else number(one), "number", "a number")
+        case ast.BinOp(left, sign, right):
+            return _Value(ARITHMETIC[type(sign)](number(left), number(right)), "number", "a number")
+        case ast.Compare(left, ways, rest):
+            terms = [_evaluated(part, columns) for part in (left, *rest)]
+            found = [_compared(one, way, other) for one, way, other in zip(terms, ways, terms[1:], strict=False)]
+            return _Value(np.logical_and.reduce(found), "truth", "a comparison")
+    raise AssertionError(node)  # refused by the parser
 
 
 def _compared(left: _Value, way: ast.cmpop, right: _Value) -> Any:
@@ -204,7 +207,7 @@ def _compared(left: _Value, way: ast.cmpop, right: _Value) -> Any:
     same = left.kind == right.kind and left.kind in ("number", "text", "time")
     if not same:
         one, other = (left, right) if isinstance(left.values, np.ndarray) else (right, left)
-        note = f" ({NUMBERS[one.words][1]})" if one.words in NUMBERS and one.kind == "number" else ""
+        note = f" ({NUMBERS[one.words]})" if one.words in NUMBERS and one.kind == "number" else ""
         kinds = {"number": "a number", "text": "a word in quotes", "time": 'a time such as "2026-03-01"'}
         need = kinds.get(one.kind, "a number, a word or a time")
         raise InputError(f"where must compare {one.words}{note} with {need}, got {other.words}; correct it")
@@ -227,34 +230,15 @@ def _as_time(one: _Value, other: _Value) -> _Value:
         raise InputError(f"where must have times as YYYY-MM-DD HH:MM:SS, got {one.words}; correct it") from None
 
 
-def _constant(value: Any) -> _Value:
-    if isinstance(value, str | bool):
-        return _Value(str(value), "text", repr(value))
-    try:
-        return _Value(float(value), "number", repr(value))
-    except OverflowError:
-        raise InputError("where must have numbers that fit in double precision, got a longer one; correct it") from None
-
-
-def _column(values: np.ndarray, name: str) -> _Value:
-    return _Value(values, {"M": "time", "O": "text"}.get(values.dtype.kind, "number"), name)
-
-
 def missing(values: np.ndarray) -> Rows:
     """Return where a column has no value."""
-    if values.dtype.kind == "O":
-        return np.array([value is None for value in values], dtype=bool)
-    absent: Rows = np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)
-    return absent
+    import pandas as pd
+
+    return np.asarray(pd.isna(values), dtype=bool)
 
 
 def _is_in(way: ast.cmpop) -> bool:
     return isinstance(way, ast.In | ast.NotIn)
-
-
-UNKNOWN_AHEAD = "where uses a column, which is not known after the last row: targets after it are included"
-MOST_WORDS = 8  # values of a column that a message lists
-Chosen = Bool[np.ndarray, " time"]
 
 
 def in_season(series: Series, where: str | None) -> Series:
@@ -277,14 +261,14 @@ def require_names(condition: Condition, columns: Sequence[str], path: str) -> tu
     return tuple(name for name in condition.names if name in columns)
 
 
-def chosen_rows(series: Series) -> Chosen:
+def chosen_rows(series: Series) -> Rows:
     """Return whether the condition is true, for each row; true everywhere without a condition."""
     if series.where is None:
         return np.ones(len(series), dtype=bool)
     return series.where.holds(lambda name: _column_or_date(series, name))
 
 
-def chosen_targets(series: Series, horizon: int) -> Chosen:
+def chosen_targets(series: Series, horizon: int) -> Rows:
     """Return whether the condition is true ``horizon`` steps after each row; true if this is unknown."""
     later = []
     for part in series.parts:
@@ -293,7 +277,7 @@ def chosen_targets(series: Series, horizon: int) -> Chosen:
     return np.concatenate(later)
 
 
-def _chosen_after(series: Series, times: Times) -> Chosen:
+def _chosen_after(series: Series, times: Times) -> Rows:
     """Return whether the condition is true at times after the end of one series."""
     if series.where is None or not known_ahead(series):
         return np.ones(len(times), dtype=bool)
@@ -301,7 +285,7 @@ def _chosen_after(series: Series, times: Times) -> Chosen:
     return series.where.holds(lambda name: whose if name == "series" else _of_times(name, times))
 
 
-def require_some(series: Series, chosen: Bool[np.ndarray, " any"], what: str) -> None:
+def require_some(series: Series, chosen: Rows, what: str) -> None:
     """Refuse a condition that is never true; the message lists the values of its columns."""
     if series.where is None or chosen.any():
         return
@@ -317,11 +301,8 @@ def require_some(series: Series, chosen: Bool[np.ndarray, " any"], what: str) ->
 def known_ahead(series: Series) -> bool:
     """Return whether the condition is known for future times: it uses only the date (and the series)."""
     names = () if series.where is None else series.where.names
-    return all(name == "series" or not _is_column(series, name) for name in names)
-
-
-def _is_column(series: Series, name: str) -> bool:
-    return name in series.labels or name in series.covariate_names or name in series.nodes
+    columns = (*series.labels, *series.covariate_names, *series.nodes)
+    return all(name == "series" or name not in columns for name in names)
 
 
 def _column_or_date(series: Series, name: str) -> np.ndarray:

@@ -1,8 +1,7 @@
-"""Tables as they are in files: columns of cells, converted to numbers, names and times on demand.
+"""Tables as they are in files or in memory: columns of cells, converted to numbers, names and times on demand.
 
-Readers of Parquet (files and folders), Feather and Excel files, and of tables in memory with an Arrow interface.
-
-Numbers stay in Arrow memory until they are copied into the array of a series, so that there is no second copy.
+Files are text, Parquet (also a folder of it), Feather or Excel; tables in memory have an Arrow interface. Numbers stay
+in Arrow memory until they are copied into the array of a series, so that there is no second copy.
 """
 
 import csv
@@ -27,145 +26,13 @@ from tacit.errors import InputError, did_you_mean, require
 TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".feather", ".xlsx")
 NO_EXCEL = "reading .xlsx requires openpyxl, which is not installed; pip install 'tacit[excel]', or save it as .csv"
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Columns of cells as a file has them.
-
-    ``keys``       columns from names of folders, such as year=2026
-    ``unordered``  rows come from several files, in no order
-    """
-
-    columns: tuple[str, ...]
-    frame: Any  # pandas.DataFrame, its columns numbered from 0
-    notes: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
-    unordered: bool = False
-
-
-def is_parquet_folder(path: Path) -> bool:
-    """Return whether a folder is one table: named .parquet, or with files part-*.parquet or folders key=value."""
-    if not path.is_dir():
-        return False
-    keyed = (one for one in path.iterdir() if one.is_dir() and "=" in one.name.strip("="))
-    return (
-        path.name.endswith(".parquet")
-        or any(path.glob("part-*.parquet"))
-        or any(next(one.rglob("*.parquet"), None) is not None for one in keyed)
-    )
-
-
-def read_parquet(path: Path) -> Cells:
-    """Read a Parquet file."""
-    from pyarrow.parquet import ParquetFile
-
-    with _readable(path, "parquet"), ParquetFile(path) as file:
-        return cells_of_arrow(file.read(), str(path))
-
-
-def read_parquet_folder(path: Path) -> Cells:
-    """Read all Parquet files of a folder as one table; names of folders such as year=2026 are columns."""
-    from pyarrow.dataset import dataset
-
-    files = sorted(str(one) for one in path.rglob("*.parquet") if one.is_file())
-    require(bool(files), f"{path}: the folder must have .parquet files, got none; pass another folder")
-    with _readable(path, "a folder of parquet files"):
-        parts = dataset(files, format="parquet", partitioning="hive", partition_base_dir=str(path))
-        stored = set(parts.schema.names) - set(next(parts.get_fragments()).physical_schema.names)
-        read = cells_of_arrow(parts.to_table(), str(path))
-    keys = tuple(name for name in read.columns if name in stored)
-    return Cells(read.columns, read.frame, keys=keys, unordered=len(files) > 1)
-
-
-def read_feather(path: Path) -> Cells:
-    """Read a Feather file."""
-    from pyarrow.feather import read_table
-
-    with _readable(path, "feather"):
-        return cells_of_arrow(read_table(path), str(path))
-
-
-def read_excel(path: Path) -> Cells:
-    """Read the first sheet of an Excel file; its first row has the names."""
-    import pandas as pd
-
-    require(find_spec("openpyxl") is not None, f"{path}: {NO_EXCEL}")
-    with _readable(path, "xlsx"), pd.ExcelFile(path, engine="openpyxl") as book:
-        sheets = [str(name) for name in book.sheet_names]
-        rows = pd.read_excel(book, sheet_name=sheets[0], header=None, dtype=object)
-    require(len(rows) > 0, f"{path}: sheet '{sheets[0]}' is empty; pass a table with a header and rows")
-    header = rows.iloc[0]
-    used = [place for place in rows.columns if pd.notna(header[place]) or rows[place].iloc[1:].notna().any()]
-    names = tuple("" if pd.isna(header[place]) else str(header[place]).strip() for place in used)
-    frame = rows.iloc[1:].dropna(how="all")[used].reset_index(drop=True).infer_objects()
-    note = f"sheet '{sheets[0]}' was read, the first of {len(sheets)}"
-    return Cells(names, frame.set_axis(range(len(used)), axis="columns"), (note,) if len(sheets) > 1 else ())
-
-
-def is_arrow(data: Any) -> bool:
-    """Return whether a table in memory has the Arrow C interface, as tables of polars and pyarrow do."""
-    return hasattr(data, "__arrow_c_stream__") and not hasattr(data, "iloc")
-
-
-def cells_of_arrow(data: Any, what: str) -> Cells:
-    """Return the columns of an Arrow table, or of a table with an Arrow interface; numbers are not copied."""
-    import pandas as pd
-    import pyarrow as pa
-
-    try:
-        table = data if isinstance(data, pa.Table) else pa.table(data)
-    except (pa.ArrowException, TypeError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-        raise InputError(f"{what}: cannot be read as an Arrow table: {reason}; pass a table with columns") from None
-    for name in table.column_names:
-        require(table.column_names.count(name) == 1, f"{what}: the table has column '{name}' twice; rename one")
-
-    def uncopied(kind: Any) -> Any:
-        return pd.ArrowDtype(kind) if pa.types.is_floating(kind) or pa.types.is_integer(kind) else None
-
-    frame = table.to_pandas(types_mapper=uncopied)
-    if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex | pd.MultiIndex):
-        frame = frame.reset_index()  # times are often the index
-    columns = tuple(str(column) for column in frame.columns)
-    return Cells(columns, frame.reset_index(drop=True).set_axis(range(len(columns)), axis="columns"))
-
-
-def frame_of_arrow(data: Any, what: str) -> Any:
-    """Return an Arrow table, or a table with an Arrow interface, as a pandas.DataFrame with its column names."""
-    cells = cells_of_arrow(data, what)
-    return cells.frame.set_axis(list(cells.columns), axis="columns")
-
-
-@contextmanager
-def _readable(path: Path, kind: str) -> Iterator[None]:
-    """Turn every error of a file reader into an :class:`InputError`: damaged files can raise any exception."""
-    try:
-        yield
-    except MemoryError:
-        raise InputError(f"{path}: does not fit in memory; pass fewer rows") from None
-    except InputError:
-        raise
-    except Exception as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-        raise InputError(f"{path}: cannot be read as {kind}: {reason}; write it again") from None
-
-
-Numbers = Float[np.ndarray, " row"]
 WITH_ZONE = re.compile(r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
 COMMA_NUMBER = r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*"
 LIKE_A_NUMBER = r"\s*[+-]?(?=.*\d)(\d{1,3}([.,' ]\d{3})+|\d*)([.,]\d*)?([eE][+-]?\d+)?\s*"  # in any notation
 LONGEST_HEADER = 10_000_000  # characters; a file without line breaks is refused before it is read
 DECIMAL_COMMA = "use --decimal , where the comma is the decimal point"
 
-
-@dataclass(frozen=True)
-class TimeCells:
-    """A column of times, whether its dates have the day first (None: no such dates), and notes."""
-
-    times: Times
-    dayfirst: bool | None = None
-    notes: tuple[str, ...] = ()
+Numbers = Float[np.ndarray, " row"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +57,9 @@ class Table:
     def require_column(self, argument: str, column: str) -> None:
         """Raise :class:`InputError` unless the column exists."""
         if column not in self.columns:
-            raise self.refuse(f"{argument} names the column '{column}', which does not exist{self._near(column)}")
+            raise self.refuse(
+                f"{argument} names the column '{column}', which does not exist{did_you_mean(column, self.columns)}"
+            )
 
     def numbers(
         self, column: str, remedy: str = "correct the cell, or leave the column out", largest: float = LARGEST
@@ -210,7 +79,9 @@ class Table:
         self._refuse_first(column, cells, np.abs(values) > largest, f"numbers of at most {largest:g}", RESCALE)
         return values
 
-    def many_numbers(self, columns: Sequence[str], remedy: str) -> Float[np.ndarray, "row column"]:
+    def many_numbers(
+        self, columns: Sequence[str], remedy: str = "correct it, or leave the column out with --drop"
+    ) -> Float[np.ndarray, "row column"]:
         """Return several columns side by side."""
         values = self.numbers_at_once(columns)
         if values is None:
@@ -306,8 +177,11 @@ class Table:
         which, names = pd.factorize(cells)
         return which, [str(name).strip() for name in names]
 
-    def times(self, column: str, dayfirst: bool | None = None) -> TimeCells:
-        """Return a column of times, numbers or dates; see :func:`tacit.data.times.parse_dates` for ``dayfirst``."""
+    def times(self, column: str, dayfirst: bool | None = None) -> tuple[Times, bool | None, tuple[str, ...]]:
+        """Return a column of times, numbers or dates, whether dates such as 3/4/2026 have the day first, and notes.
+
+        See :func:`tacit.data.times.parse_dates` for ``dayfirst``.
+        """
         import pandas as pd
 
         cells = self.cells(column)
@@ -320,24 +194,23 @@ class Table:
         elif self._is_number_type(cells) or self.is_numeric(column):
             numbers = self.numbers(column, largest=np.inf)
             whole = bool((numbers == np.rint(numbers)).all() and np.abs(numbers).max() < 2**53)
-            return TimeCells(numbers.astype(np.int64) if whole else numbers)
+            return (numbers.astype(np.int64) if whole else numbers), None, ()
         else:
             text = cells.astype("str")
             if self._remedy(text.iloc[0]):  # pandas reads some of these numbers as dates
                 self.numbers(column)
             zoned = bool(WITH_ZONE.search(text.iloc[0]))
             try:
-                dates = parse_dates(text, dayfirst, column)
+                parsed, dayfirst, notes = parse_dates(text, dayfirst, column)
             except InputError as error:
                 raise self.refuse(str(error)) from None
-            dayfirst, parsed, notes = dates.dayfirst, dates.parsed, dates.notes
             bad = parsed.isna()
             if bad.any():
                 self._refuse_first(column, text, bad, "times", self._remedy(text[bad].iloc[0]) or remedy)
         notes += (f"times of column '{column}' were converted to UTC",) if zoned else ()
         times = parsed.dt.tz_localize(None).to_numpy()
         seconds = times.astype("datetime64[s]")
-        return TimeCells(seconds if (seconds == times).all() else times, dayfirst, notes)
+        return (seconds if (seconds == times).all() else times), dayfirst, notes
 
     def _parsed(self, cells: Any) -> Any:
         """Return cells as numbers, NaN if a cell is not a number; separators of thousands are not accepted."""
@@ -376,9 +249,6 @@ class Table:
             more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
             raise self.refuse(f"column '{column}' must have {need}, got {got} in row {rows[0] + 1}{more}; {remedy}")
 
-    def _near(self, column: str) -> str:
-        return did_you_mean(column, self.columns)
-
     @staticmethod
     def _is_number_type(cells: Any) -> bool:
         import pandas as pd
@@ -387,35 +257,27 @@ class Table:
         return bool(pd.api.types.is_numeric_dtype(cells) and not others)
 
 
-READERS = {".parquet": read_parquet, ".feather": read_feather, ".xlsx": read_excel}
-
-
 def open_table(path: str | Path, decimal: str = ".") -> Table:
     """Read the cells of a text file, Parquet file (or folder), Feather or Excel file."""
     path = Path(path)
     if is_parquet_folder(path):
-        return table_of(path, read_parquet_folder(path), decimal)
+        return checked(replace(_read_parquet_folder(path), decimal=decimal))
     require_file(path)
     require(
         path.name.endswith(TABLE_ENDINGS),
         f"{path}: a table must end in {', '.join(TABLE_ENDINGS)}; convert it, or rename it",
     )
     require(path.stat().st_size > 0, f"{path}: the file is empty; pass a table with a header and rows")
-    return table_of(path, READERS.get(path.suffix, _read_text)(path), decimal)
-
-
-def table_of(path: Path | str, cells: Cells, decimal: str = ".") -> Table:
-    """Return the table of these cells, checked."""
-    return checked(Table(path, cells.columns, cells.frame, decimal, cells.notes, cells.keys, cells.unordered))
+    readers = {".parquet": _read_arrow_file, ".feather": _read_arrow_file, ".xlsx": _read_excel}
+    return checked(replace(readers.get(path.suffix, _read_text)(path), decimal=decimal))
 
 
 def checked(table: Table) -> Table:
     """Return the table if its column names are unique and it has rows."""
-    seen: set[str] = set()
-    for column in table.columns:
-        if column in seen:
-            raise table.refuse(f"the header must have unique names, got '{column}' twice; rename one")
-        seen.add(column)
+    import pandas as pd
+
+    for place in np.flatnonzero(pd.Index(table.columns).duplicated())[:1]:
+        raise table.refuse(f"the header must have unique names, got '{table.columns[place]}' twice; rename one")
     if len(table.frame) == 0:
         raise table.refuse("there is a header but no rows; pass a table with rows")
     return table
@@ -431,7 +293,7 @@ def require_file(path: Path) -> None:
         raise InputError(f"{path}: cannot be read ({error.strerror}); pass another file") from None
 
 
-def _read_text(path: Path) -> Cells:
+def _read_text(path: Path) -> Table:
     import pandas as pd
 
     try:
@@ -463,4 +325,107 @@ def _read_text(path: Path) -> Cells:
             f"{path}: the header names {len(header)} columns but row 1 has {frame.shape[1]} cells; "
             "give every column a name"
         )
-    return Cells(tuple(name.strip() for name in header), frame)
+    return Table(path, tuple(name.strip() for name in header), frame)
+
+
+def is_parquet_folder(path: Path) -> bool:
+    """Return whether a folder is one table: named .parquet, or with files part-*.parquet or folders key=value."""
+    if not path.is_dir():
+        return False
+    keyed = (one for one in path.iterdir() if one.is_dir() and "=" in one.name.strip("="))
+    return (
+        path.name.endswith(".parquet")
+        or any(path.glob("part-*.parquet"))
+        or any(next(one.rglob("*.parquet"), None) is not None for one in keyed)
+    )
+
+
+def _read_arrow_file(path: Path) -> Table:
+    """Read a Parquet or Feather file."""
+    from pyarrow.feather import read_table
+    from pyarrow.parquet import ParquetFile
+
+    with _readable(path, path.suffix[1:]):
+        if path.suffix == ".feather":
+            return table_of_arrow(read_table(path), path)
+        with ParquetFile(path) as file:
+            return table_of_arrow(file.read(), path)
+
+
+def _read_parquet_folder(path: Path) -> Table:
+    """Read all Parquet files of a folder as one table; names of folders such as year=2026 are columns."""
+    from pyarrow.dataset import dataset
+
+    files = sorted(str(one) for one in path.rglob("*.parquet") if one.is_file())
+    require(bool(files), f"{path}: the folder must have .parquet files, got none; pass another folder")
+    with _readable(path, "a folder of parquet files"):
+        parts = dataset(files, format="parquet", partitioning="hive", partition_base_dir=str(path))
+        stored = set(parts.schema.names) - set(next(parts.get_fragments()).physical_schema.names)
+        table = table_of_arrow(parts.to_table(), path)
+    keys = tuple(name for name in table.columns if name in stored)
+    return replace(table, keys=keys, unordered=len(files) > 1)
+
+
+def _read_excel(path: Path) -> Table:
+    """Read the first sheet of an Excel file; its first row has the names."""
+    import pandas as pd
+
+    require(find_spec("openpyxl") is not None, f"{path}: {NO_EXCEL}")
+    with _readable(path, "xlsx"), pd.ExcelFile(path, engine="openpyxl") as book:
+        sheets = [str(name) for name in book.sheet_names]
+        rows = pd.read_excel(book, sheet_name=sheets[0], header=None, dtype=object)
+    require(len(rows) > 0, f"{path}: sheet '{sheets[0]}' is empty; pass a table with a header and rows")
+    header = rows.iloc[0]
+    used = [place for place in rows.columns if pd.notna(header[place]) or rows[place].iloc[1:].notna().any()]
+    names = tuple("" if pd.isna(header[place]) else str(header[place]).strip() for place in used)
+    frame = rows.iloc[1:].dropna(how="all")[used].reset_index(drop=True).infer_objects()
+    notes = (f"sheet '{sheets[0]}' was read, the first of {len(sheets)}",) if len(sheets) > 1 else ()
+    return Table(path, names, frame.set_axis(range(len(used)), axis="columns"), notes=notes)
+
+
+def is_arrow(data: Any) -> bool:
+    """Return whether a table in memory has the Arrow C interface, as tables of polars and pyarrow do."""
+    return hasattr(data, "__arrow_c_stream__") and not hasattr(data, "iloc")
+
+
+def table_of_arrow(data: Any, what: Path | str) -> Table:
+    """Return the columns of an Arrow table, or of a table with an Arrow interface; numbers are not copied."""
+    import pandas as pd
+    import pyarrow as pa
+
+    try:
+        table = data if isinstance(data, pa.Table) else pa.table(data)
+    except (pa.ArrowException, TypeError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InputError(f"{what}: cannot be read as an Arrow table: {reason}; pass a table with columns") from None
+    for name in table.column_names:
+        require(table.column_names.count(name) == 1, f"{what}: the table has column '{name}' twice; rename one")
+
+    def uncopied(kind: Any) -> Any:
+        return pd.ArrowDtype(kind) if pa.types.is_floating(kind) or pa.types.is_integer(kind) else None
+
+    frame = table.to_pandas(types_mapper=uncopied)
+    if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex | pd.MultiIndex):
+        frame = frame.reset_index()  # times are often the index
+    columns = tuple(str(column) for column in frame.columns)
+    return Table(what, columns, frame.reset_index(drop=True).set_axis(range(len(columns)), axis="columns"))
+
+
+def frame_of_arrow(data: Any, what: str) -> Any:
+    """Return an Arrow table, or a table with an Arrow interface, as a pandas.DataFrame with its column names."""
+    table = table_of_arrow(data, what)
+    return table.frame.set_axis(list(table.columns), axis="columns")
+
+
+@contextmanager
+def _readable(path: Path, kind: str) -> Iterator[None]:
+    """Turn every error of a file reader into an :class:`InputError`: damaged files can raise any exception."""
+    try:
+        yield
+    except MemoryError:
+        raise InputError(f"{path}: does not fit in memory; pass fewer rows") from None
+    except InputError:
+        raise
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InputError(f"{path}: cannot be read as {kind}: {reason}; write it again") from None

@@ -8,11 +8,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tacit.data.columns import NODE_NAMES, TIME_NAMES, Columns, unit_time
 from tacit.data.conditions import Condition
-from tacit.data.files import Table, cells_of_arrow, checked, is_arrow, table_of
+from tacit.data.files import Table, checked, is_arrow, table_of_arrow
 from tacit.data.recognition import recognise
 from tacit.data.series import Series
 from tacit.data.tables import series_of
@@ -20,6 +18,11 @@ from tacit.errors import InputError, require
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+WHAT = "the DataFrame"
+SEPARATORS = (":", "/", "|", "__", " - ")
+VARIABLES = "variables of a node"  # the dimension of the arrays of a data set
 
 
 def is_labelled(data: Any) -> bool:
@@ -38,28 +41,25 @@ def frame_of_labelled(data: Any, named: Collection[str]) -> "pd.DataFrame":
     arrays = dict(data.data_vars) if hasattr(data, "data_vars") else None
     dims = _dims(data, arrays)
     shared = {str(name): one for name, one in data.coords.items() if tuple(one.dims) == dims[:1] and name in named}
-    if arrays is None:
-        values = data.transpose(*dims).values
-        variables = _labels(data, dims[2]) if len(dims) > 2 else None
-    else:
+    if arrays is not None:
         alone = {str(name): one for name, one in arrays.items() if tuple(one.dims) == dims[:1]}
         shared |= {name: one for name, one in alone.items() if name in named}
-        chosen = {str(name): one for name, one in arrays.items() if set(one.dims) == set(dims)}
+        chosen = [name for name, one in arrays.items() if set(one.dims) == set(dims)]
         for name, one in arrays.items():
             require(
-                str(name) in shared or str(name) in chosen,
+                str(name) in shared or name in chosen,
                 f"variable '{name}' must have the dimensions {', '.join(dims)}, got {', '.join(map(str, one.dims))}; "
                 f"{'list it in covariates' if str(name) in alone else 'drop it'}",
             )
         require(bool(chosen), f"the data set must have a variable over {' and '.join(dims)}, got none; add one")
-        variables = list(chosen)
-        values = np.stack([one.transpose(*dims).values for one in chosen.values()], axis=-1)
-    nodes = _labels(data, dims[1])
-    columns = pd.Index(nodes) if variables is None else pd.MultiIndex.from_product([nodes, variables])
-    times = pd.Index(data.coords[dims[0]].values) if dims[0] in data.coords else pd.RangeIndex(len(values))
-    frame = pd.DataFrame(values.reshape(len(values), -1), index=times, columns=columns, copy=False)
+        data, dims = data[chosen].to_dataarray(VARIABLES), (*dims, VARIABLES)
+    data = data.drop_vars([name for name in data.coords if name not in dims]).transpose(*dims)
+    stacked = data.stack({"columns of the table": dims[1:]}) if len(dims) > 2 else data
+    frame: pd.DataFrame = stacked.to_pandas().rename_axis(index=None)
+    names = [tuple(map(str, name)) if len(dims) > 2 else str(name) for name in frame.columns]
+    frame.columns = pd.MultiIndex.from_tuples(names) if len(dims) > 2 else pd.Index(names)
     for name, one in shared.items():
-        frame[name if variables is None else (name, "")] = one.values
+        frame[name if len(dims) == 2 else (name, "")] = one.values
     return frame
 
 
@@ -81,22 +81,7 @@ def _dims(data: Any, arrays: dict[Any, Any] | None) -> tuple[str, ...]:
     return (time, node, *(name for name in others if name != node))
 
 
-def _labels(data: Any, dim: str) -> list[str]:
-    """Return the names along a dimension; numbers from 0 if it has none."""
-    return [str(label) for label in (data.coords[dim].values if dim in data.coords else range(data.sizes[dim]))]
-
-
-WHAT = "the DataFrame"
-SEPARATORS = (":", "/", "|", "__", " - ")
-
-
-def read_frame(
-    frame: Any,
-    *,
-    decimal: str = ".",
-    piece: bool = False,
-    **options: Any,
-) -> Series:
+def read_frame(frame: Any, *, decimal: str = ".", piece: bool = False, **options: Any) -> Series:
     """Return the series of a DataFrame, the same as :func:`read_series` for a file with the same cells.
 
     The index contains the times (dates or numbers), unless ``time`` names a column or a column is called time. Columns
@@ -114,13 +99,13 @@ def read_frame(
     >>> levels.nodes, levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [3.0, nan, 4.0])
     """
-    levels, asked = options.pop("levels", None) or {}, options.pop("asked", ())
-    roles = Columns(**options, also_asked=asked, levels=levels)
+    roles = Columns.of(options)
     if is_labelled(frame):
         where = Condition.read(roles.where).names if roles.where else ()
         frame = frame_of_labelled(frame, named=(*roles.covariates, *where))
     if is_arrow(frame):
-        return series_of(table_of("the table", cells_of_arrow(frame, "the table"), decimal), roles, piece=piece)
+        table = checked(replace(table_of_arrow(frame, "the table"), decimal=decimal))
+        return series_of(table, roles, piece=piece)
     return series_of(*_with_index(frame, roles, decimal), piece=piece)
 
 

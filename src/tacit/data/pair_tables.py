@@ -22,9 +22,10 @@ from tacit.data.columns import INDEX, TIME_NAMES, is_unnamed, matching, not_ther
 from tacit.data.files import Table, checked, require_file
 from tacit.data.pairs import Pairs
 from tacit.data.series import LARGEST, RESCALE, Levels, require_unique
-from tacit.data.tables import SharedColumns
+from tacit.data.tables import SharedColumns, nodes_and_channels
 from tacit.errors import InputError, require
 
+SIDES = ("x:", "y:")
 DENSEST = 1100  # upper limit of the compression ratio: slightly more than is possible
 
 
@@ -111,7 +112,14 @@ def pairs_from_arrays(
         raise InputError(str(error).replace("inputs", "x").replace("targets", "y")) from None
     if np.isfinite(targets).all():
         pairs = replace(pairs, observed=None)
-    return NamedPairs(pairs, _names(nodes, pairs.num_nodes), missing if missing.any() else None)
+    given = np.arange(pairs.num_nodes) if nodes is None else np.asarray(nodes)
+    require(
+        given.shape == (pairs.num_nodes,),
+        f"array 'nodes' must have one name for each of the {pairs.num_nodes} nodes, got shape {given.shape}",
+    )
+    names = tuple(str(name) for name in (given if nodes is None else nodes))
+    require_unique("array 'nodes'", names)
+    return NamedPairs(pairs, names, missing if missing.any() else None)
 
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -166,18 +174,6 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
         f"array '{name}' must have numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
     )
     return (values if values.ndim == 3 else values[:, :, None]).astype(np.float64)
-
-
-def _names(names: Sequence[str] | np.ndarray | None, num_nodes: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(str(node) for node in range(num_nodes))
-    shape = np.shape(names)
-    require(
-        shape == (num_nodes,), f"array 'nodes' must have one name for each of the {num_nodes} nodes, got shape {shape}"
-    )
-    words = tuple(str(name) for name in names)
-    require_unique("array 'nodes'", words)
-    return words
 
 
 def with_covariates(named: NamedPairs, table: Table | None, chosen: Sequence[str], levels: Levels) -> NamedPairs:
@@ -237,10 +233,6 @@ def covariate_table(values: Any, names: Any, what: str) -> Table | None:
     return checked(Table(what, header, frame.reset_index(drop=True).set_axis(range(len(header)), axis="columns")))
 
 
-SIDES = ("x:", "y:")
-REMEDY = "correct it, or leave the column out with --drop"
-
-
 def holds_pairs(table: Table) -> bool:
     """Return whether a table has columns ``x:NODE`` and ``y:NODE`` for the same nodes, or only such columns.
 
@@ -248,7 +240,7 @@ def holds_pairs(table: Table) -> bool:
     >>> holds_pairs(Table("pairs.csv", ("x:a", "x:b", "y:a", "y:b"), pd.DataFrame()))
     True
     """
-    x, y = ({_node(column) for column in table.columns if column.startswith(side)} for side in SIDES)
+    x, y = ({column.split(":")[1] for column in table.columns if column.startswith(side)} for side in SIDES)
     others = [column for column in table.columns if not column.startswith(SIDES) and not is_unnamed(column)]
     return bool(x and y) and (x == y or not others)
 
@@ -361,21 +353,13 @@ def _values(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return numbers by pair, node and channel, and the nodes; ``columns`` maps columns to names without x: or y:."""
     require(bool(columns), f"{table.path}: must have a column {side}:NODE for each node, got none; add them")
-    parts = {name: tuple(name.split(sep, 1)) if sep and sep in name else (name, "") for _, name in columns}
-    nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts.values(), strict=True))
-    place = {parts[name]: number for number, (_, name) in enumerate(columns)}
-    for node in nodes:
-        require(bool(node), f"{table.path}: every node must have a name, got an empty one; name every column")
-        for channel in channels:
-            if (node, channel) not in place:
-                raise table.refuse(
-                    f"node '{node}' has no column of {side} for channel '{channel}'; every node must have every "
-                    "channel: add it (empty cells are missing values)"
-                )
-    numbers = table.many_numbers([column for column, _ in columns], REMEDY)
-    order = [place[node, channel] for node in nodes for channel in channels]
+    parts = [tuple(name.split(sep, 1)) if sep and sep in name else (name, "") for _, name in columns]
+    require(
+        all(node for node, _ in parts),
+        f"{table.path}: every node must have a name, got an empty one; name every column",
+    )
+    nodes, channels, order = nodes_and_channels(
+        table, parts, lambda _, channel: f"of {side} for channel '{channel}'; every node must have every channel"
+    )
+    numbers = table.many_numbers([column for column, _ in columns])
     return numbers[:, order].reshape(len(numbers), len(nodes), len(channels)), nodes
-
-
-def _node(column: str) -> str:
-    return column[2:].split(":", 1)[0]

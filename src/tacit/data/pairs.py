@@ -81,7 +81,22 @@ class Pairs:
         if self.observed is None:
             _require_finite("targets", self.targets, "remove them, or use Pairs.with_missing(inputs, targets)")
         else:
-            self._require_observed(self.observed)
+            got = getattr(self.observed, "dtype", type(self.observed).__name__)
+            require(
+                isinstance(self.observed, Tensor) and got == self.targets.dtype,
+                f"observed must be a tensor of {self.targets.dtype} like targets, got {got}; use "
+                "mask.to(targets.dtype)",
+            )
+            require(
+                self.observed.shape == self.targets.shape,
+                f"observed must have the shape of targets, {tuple(self.targets.shape)}, got "
+                f"{tuple(self.observed.shape)}; pass one value per target",
+            )
+            require(
+                bool(((self.observed == 0) | (self.observed == 1)).all()),
+                "observed must be 1 where a target is known and 0 where it is missing, got other numbers; pass a mask",
+            )
+            _require_finite("targets", self.targets, "use any number where observed is 0; it is ignored")
         for name, numbers, dtype in (("series", self.series, torch.int64), ("times", self.times, torch.float64)):
             if numbers is not None:
                 _require_tensor(name, numbers)
@@ -134,9 +149,14 @@ class Pairs:
         series, times = (None if one is None else one.to(device) for one in (self.series, self.times))
         return Pairs(inputs, targets, observed, series, times, covariates, self.units)  # type: ignore[arg-type]
 
+    @property
+    def seen(self) -> Float[Tensor, "pair node channel"]:
+        """1 where a target is known, 0 where it is missing, also if all are known."""
+        return torch.ones_like(self.targets) if self.observed is None else self.observed
+
     def with_mask(self) -> "Pairs":
         """Return the same pairs with an explicit ``observed``."""
-        return replace(self, observed=torch.ones_like(self.targets)) if self.observed is None else self
+        return replace(self, observed=self.seen) if self.observed is None else self
 
     def with_targets(self) -> "Pairs":
         """Return the pairs with at least one known target."""
@@ -165,23 +185,6 @@ class Pairs:
         rows = torch.arange(len(self)) if generator is None else torch.randperm(len(self), generator=generator)
         parts = torch.tensor_split(rows, (train, train + validation))
         return Split(*(self[part.sort().values] for part in parts))
-
-    def _require_observed(self, observed: Tensor) -> None:
-        require(
-            isinstance(observed, Tensor) and observed.dtype == self.targets.dtype,
-            f"observed must be a tensor of {self.targets.dtype} like targets, got "
-            f"{getattr(observed, 'dtype', type(observed).__name__)}; use mask.to(targets.dtype)",
-        )
-        require(
-            observed.shape == self.targets.shape,
-            f"observed must have the shape of targets, {tuple(self.targets.shape)}, got {tuple(observed.shape)}; "
-            "pass one value per target",
-        )
-        require(
-            bool(((observed == 0) | (observed == 1)).all()),
-            "observed must be 1 where a target is known and 0 where it is missing, got other numbers; pass a mask",
-        )
-        _require_finite("targets", self.targets, "use any number where observed is 0; it is ignored")
 
 
 def epoch_batches(num_pairs: int, batch_size: int, generator: Generator) -> Int[Tensor, "step batch"]:

@@ -1,7 +1,5 @@
 """Recognise several series in one table, long tables with other names, and columns of names that are no nodes.
 
-Recognise long tables whose columns have other names, and columns of names and numbers that are no nodes.
-
 A long table has few columns: times and names that repeat, and one column of values. It is read as such if only one
 reading is possible; otherwise it is refused with the options to choose from.
 """
@@ -14,12 +12,23 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from tacit.data.background import calendar_number
 from tacit.data.columns import INDEX_NAMES, TIME_NAMES, Columns, unit_time
 from tacit.data.files import Table
 from tacit.data.series import Times
 
 RowNumbers = Int[np.ndarray, " row"]
+FEW_TIMES = 0.75  # largest ratio of times to rows of a long table; two nodes with missing rows are close to it
+MOST_COLUMNS = 8  # of a long table with other names
+SERIES_NAMES = (
+    "patient", "subject", "participant", "person", "animal", "individual", "id", "case", "run", "trial", "experiment",
+    "replicate", "session", "batch", "patient_id", "subject_id", "participant_id", "person_id", "run_id", "trial_id",
+    "experiment_id",
+)  # fmt: skip
+MEASURE_NAMES = (
+    "measure", "measurement", "variable", "parameter", "item", "feature", "metric", "quantity", "analyte", "tag",
+    "signal", "channel", "indicator", "gene", "symbol",
+)  # fmt: skip
+COUNTED, IDENTIFIERS = "row numbers", "unique integers, as identifiers have"
 AUTUMN, SUNDAY, LATEST_HOUR = (3, 4, 10, 11), 6, 3  # months, weekday and hour in which clocks are set back
 REPEATED = "; or use --duplicates first, last or mean"
 
@@ -109,10 +118,11 @@ def clock_set_back(before: np.generic, time: np.generic) -> bool:
     """
     if not isinstance(before, np.datetime64) or not isinstance(time, np.datetime64):
         return False
-    moment = np.array([time])
-    month, weekday, hour = (int(calendar_number(moment, name)[0]) for name in ("month", "weekday", "hour"))
-    back = (before - time) / np.timedelta64(1, "h")
-    return month in AUTUMN and weekday == SUNDAY and hour <= LATEST_HOUR and bool(0 <= back < 1)
+    import pandas as pd
+
+    moment, back = pd.Timestamp(time), (before - time) / np.timedelta64(1, "h")
+    night = moment.day_of_week == SUNDAY and moment.hour <= LATEST_HOUR
+    return night and moment.month in AUTUMN and bool(0 <= back < 1)
 
 
 def restarts(times: Times) -> tuple[int, ...]:
@@ -137,27 +147,14 @@ def restarts(times: Times) -> tuple[int, ...]:
     return tuple(lengths.tolist())
 
 
-FEW_TIMES = 0.75  # largest ratio of times to rows of a long table; two nodes with missing rows are close to it
-MOST_COLUMNS = 8  # of a long table with other names
-SERIES_NAMES = (
-    "patient", "subject", "participant", "person", "animal", "individual", "id", "case", "run", "trial", "experiment",
-    "replicate", "session", "batch", "patient_id", "subject_id", "participant_id", "person_id", "run_id", "trial_id",
-    "experiment_id",
-)  # fmt: skip
-MEASURE_NAMES = (
-    "measure", "measurement", "variable", "parameter", "item", "feature", "metric", "quantity", "analyte", "tag",
-    "signal", "channel", "indicator", "gene", "symbol",
-)  # fmt: skip
-COUNTED, IDENTIFIERS = "row numbers", "unique integers, as identifiers have"
-Labels = Int[np.ndarray, " row"]
-
-
 def recognise(table: Table, roles: Columns, free: Sequence[str]) -> tuple[Columns, tuple[str, ...], dict[str, Any]]:
     """Return the roles of a long table whose columns have other names, a note, and the options that select them.
 
     ``free`` are the columns without a role. The roles are unchanged if the table is not long. With several columns of
     values a table may also be several series, one per name; it is refused if its time has the name of a unit.
     """
+    import pandas as pd
+
     if roles.columns is not None or roles.sep is not None or roles.time is False or len(free) > MOST_COLUMNS:
         return roles, (), {}
     time = _time_of(table, roles, free)
@@ -168,8 +165,8 @@ def recognise(table: Table, roles: Columns, free: Sequence[str]) -> tuple[Column
     given = [] if roles.series is None else [roles.series]
     if not (names or given) or len(values) + len(names) + 1 < len(free):
         return roles, (), {}
-    labels = {column: _labels(table, column) for column in (*given, *names)}
-    moments = np.unique(table.times(time, roles.dayfirst).times, return_inverse=True)[1]
+    labels = {column: pd.factorize(table.cells(column).astype("str"))[0] for column in (*given, *names)}
+    moments = np.unique(table.times(time, roles.dayfirst)[0], return_inverse=True)[1]
     names = [column for column in names if not _described(labels, column)]
     key = _joint([moments, *(labels[column] for column in (*given, *names))])
     repeats = len(np.unique(key)) < len(key)
@@ -226,7 +223,7 @@ def called_nodes(table: Table, roles: Columns, free: Sequence[str], called: list
     values = [column for column in free if column not in (time, *called) and table.is_numeric(column)]
     if not called or time is None or len(values) < 2 or len(table.frame) < 2:
         return called
-    if len(np.unique(table.times(time, roles.dayfirst).times)) < len(table.frame):
+    if len(np.unique(table.times(time, roles.dayfirst)[0])) < len(table.frame):
         return called
     for column in called:
         if table.cells(column).dropna().astype("str").nunique() > 1:
@@ -276,7 +273,7 @@ def _repeats(table: Table, column: str) -> bool:
     return table.is_text(column) and not table.is_dates(column)
 
 
-def _described(labels: dict[str, Labels], column: str) -> bool:
+def _described(labels: dict[str, RowNumbers], column: str) -> bool:
     """Return whether a column has one name for each name of another: the unit of a measure, the sex of a patient."""
     place = list(labels).index(column)
     for other, (name, label) in enumerate(labels.items()):
@@ -287,14 +284,7 @@ def _described(labels: dict[str, Labels], column: str) -> bool:
     return bool(labels[column].max() == 0)
 
 
-def _labels(table: Table, column: str) -> Labels:
-    import pandas as pd
-
-    numbers: Labels = pd.factorize(table.cells(column).astype("str"))[0]
-    return numbers
-
-
-def _joint(labels: list[Labels]) -> Labels:
+def _joint(labels: list[RowNumbers]) -> RowNumbers:
     """Return a number for each combination of labels."""
     joint = np.zeros(len(labels[0]), dtype=np.int64)
     for label in labels:

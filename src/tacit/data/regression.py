@@ -1,6 +1,4 @@
-r"""Linear regressions and ridge regression.
-
-Linear regressions of each target on the inputs of all nodes, with one penalty, chosen on validation pairs.
+r"""Linear regressions of each target on the inputs of all nodes, with one penalty, chosen on validation pairs.
 
 $$\hat y_{io} = b_{io} + \sum_{j,c} w_{ijco}\, x_{jc}$$
 
@@ -9,7 +7,7 @@ effect of node $j$ on node $i$. A :class:`PathSolver` computes the weights for e
 scaled to mean 0 and deviation 1, so the result does not depend on units. Rows in which a target is missing are left
 out for that target.
 
-Ridge regression in closed form, in its primal or dual form, whichever is smaller.
+Ridge regression is solved in closed form, primal or dual, whichever is smaller.
 
 $$w = \arg\min_w \tfrac1n \lVert y - X w \rVert^2 + \lambda \lVert w \rVert^2
    = (\tfrac1n X^\top X + \lambda)^{-1} \tfrac1n X^\top y = \tfrac1n X^\top (\tfrac1n X X^\top + \lambda)^{-1} y$$
@@ -21,7 +19,7 @@ this is as fast, and no single call takes long, so that signals such as Ctrl-C a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -33,6 +31,10 @@ from tacit.shapes import Inputs, PointPrediction
 
 Path = Float[Tensor, "penalty feature target"]
 CONSTANT = 1e-10  # a deviation below this share of the mean is rounding
+# Half decades. Inputs have deviation 1, so at 100 every weight is below 0.01 and the fit is close to 0.
+RIDGE_PENALTIES = tuple(10.0 ** (half / 2) for half in range(-12, 5))
+MOST_DECOMPOSED = 256  # rows of a matrix that is decomposed; larger ones are factorised for each penalty
+MOST_PRODUCTS = 2**33  # multiplications of one call: less than a second
 
 
 @runtime_checkable
@@ -88,7 +90,7 @@ class Deviations:
     @classmethod
     def of(cls, pairs: Pairs) -> "Deviations":
         """Return those of some pairs; a constant column has an infinite scale, so that its weight is 0."""
-        inputs, targets, there = pairs.inputs.double(), pairs.targets.double(), _observed(pairs)
+        inputs, targets, there = pairs.inputs.double(), pairs.targets.double(), pairs.seen > 0
         count = there.sum(0).clamp_min(1)
         mean = torch.where(there, targets, 0.0).sum(0) / count
         deviation = (torch.where(there, (targets - mean).square(), 0.0).sum(0) / count).sqrt()
@@ -98,7 +100,7 @@ class Deviations:
 
     def rows(self, pairs: Pairs) -> Rows:
         """Return pairs in units of standard deviations."""
-        there = _observed(pairs)
+        there = pairs.seen > 0
         targets = torch.where(there, (pairs.targets.double() - self.target_mean) / self.target_scale, 0.0)
         return Rows((pairs.inputs.double() - self.input_mean) / self.input_scale, targets, there)
 
@@ -123,72 +125,8 @@ def distinct_inputs(pairs: Pairs, known: int) -> Float[Tensor, "node in_channel"
     return kept
 
 
-def _observed(pairs: Pairs) -> Bool[Tensor, "pair node channel"]:
-    return torch.ones_like(pairs.targets, dtype=torch.bool) if pairs.observed is None else pairs.observed > 0
-
-
 def regress(train: Pairs, validation: Pairs, solve: PathSolver, penalties: Sequence[float]) -> RegressionFit:
     """Fit every target on ``train`` for each penalty, and keep the penalty with the lowest error on ``validation``."""
-    _require_usable(train, validation, penalties)
-    scales = Deviations.of(train)
-    rows, later = (_flat(scales.rows(part)) for part in (train, validation))
-    weights, shifts = _solve_all(rows, solve, penalties)  # (penalty, feature, target), (penalty, target)
-    errors = torch.einsum("rf,pft->prt", later.design, weights) + shifts[:, None] - later.targets
-    squares = torch.where(later.there, errors.square(), 0.0).sum(1)  # (penalty, target)
-    best = int(squares.sum(1).argmin())
-    left = squares[best] / later.there.sum(0).clamp_min(1)
-    own = torch.where(rows.there, rows.design @ weights[best] + shifts[best] - rows.targets, 0.0)
-    left = torch.where(later.there.any(0), left, own.square().sum(0) / rows.there.sum(0))
-    return _in_units(train, weights[best], shifts[best], left.sqrt(), scales, penalties[best])
-
-
-class _Flat(NamedTuple):
-    """Rows with nodes and channels flattened: (row, feature), (row, target), (row, target)."""
-
-    design: Tensor
-    targets: Tensor
-    there: Tensor
-
-
-def _flat(rows: Rows) -> _Flat:
-    return _Flat(rows.inputs.flatten(1), rows.targets.flatten(1), rows.there.flatten(1))
-
-
-def _solve_all(rows: _Flat, solve: PathSolver, penalties: Sequence[float]) -> tuple[Path, Tensor]:
-    """Solve for all targets; those that are missing in the same rows are solved together."""
-    weights = rows.design.new_zeros(len(penalties), rows.design.shape[1], rows.targets.shape[1])
-    shifts = rows.design.new_zeros(len(penalties), rows.targets.shape[1])
-    moving = (rows.design != 0).any(0)  # constant columns have the weight 0
-    rows = rows if moving.all() else rows._replace(design=rows.design[:, moving])
-    patterns, pattern_of = torch.unique(rows.there, dim=1, return_inverse=True)
-    for number, there in enumerate(patterns.T):
-        members = pattern_of == number
-        design, targets = rows.design[there], rows.targets[there][:, members]
-        design_mean, target_mean = design.mean(0), targets.mean(0)
-        found = solve(design - design_mean, targets - target_mean, penalties)
-        weights[:, moving[:, None] & members] = found.flatten(1)
-        shifts[:, members] = target_mean - torch.einsum("f,pft->pt", design_mean, found)
-    return weights, shifts
-
-
-def _in_units(
-    pairs: Pairs, weights: Tensor, shifts: Tensor, left: Tensor, scales: Deviations, penalty: float
-) -> RegressionFit:
-    """Return the fit in the units of the data, from standardised weights (feature, target)."""
-    nodes, channels, dtype = pairs.num_nodes, pairs.targets.shape[2], pairs.inputs.dtype
-    in_units = weights * scales.target_scale.flatten() / scales.input_scale.flatten()[:, None]
-    taken = (scales.input_mean.flatten() @ in_units).view(nodes, channels)
-    strength = weights.abs().view(nodes, -1, nodes, channels).sum((1, 3)).T  # (target, source)
-    return RegressionFit(
-        in_units.view(nodes, -1, nodes, channels).permute(2, 0, 1, 3).to(dtype),
-        (scales.target_mean + shifts.view(nodes, channels) * scales.target_scale - taken).to(dtype),
-        strength.clone().fill_diagonal_(0).to(dtype),
-        (left.view(nodes, channels) * scales.target_scale).to(dtype),
-        float(penalty),
-    )
-
-
-def _require_usable(train: Pairs, validation: Pairs, penalties: Sequence[float]) -> None:
     require(
         train.inputs.shape[1:] == validation.inputs.shape[1:]
         and train.targets.shape[1:] == validation.targets.shape[1:],
@@ -207,11 +145,52 @@ def _require_usable(train: Pairs, validation: Pairs, penalties: Sequence[float])
             f"{int(counts.amin(1).argmin())}; leave that node out",
         )
 
+    # Nodes and channels are flattened: (row, feature) and (row, target).
+    scales = Deviations.of(train)
+    rows, later = (scales.rows(part) for part in (train, validation))
+    design, targets, there = (values.flatten(1) for values in (rows.inputs, rows.targets, rows.there))
+    later_design, later_targets, known = (values.flatten(1) for values in (later.inputs, later.targets, later.there))
+    weights, shifts = _solve_all(
+        design, targets, there, solve, penalties
+    )  # (penalty, feature, target), (penalty, target)
+    errors = torch.einsum("rf,pft->prt", later_design, weights) + shifts[:, None] - later_targets
+    squares = torch.where(known, errors.square(), 0.0).sum(1)  # (penalty, target)
+    best = int(squares.sum(1).argmin())
+    left = squares[best] / known.sum(0).clamp_min(1)
+    own = torch.where(there, design @ weights[best] + shifts[best] - targets, 0.0)
+    left = torch.where(known.any(0), left, own.square().sum(0) / there.sum(0)).sqrt()
 
-# Half decades. Inputs have deviation 1, so at 100 every weight is below 0.01 and the fit is close to 0.
-RIDGE_PENALTIES = tuple(10.0 ** (half / 2) for half in range(-12, 5))
-MOST_DECOMPOSED = 256  # rows of a matrix that is decomposed; larger ones are factorised for each penalty
-MOST_PRODUCTS = 2**33  # multiplications of one call: less than a second
+    # The fit in the units of the data.
+    nodes, channels, dtype = train.num_nodes, train.targets.shape[2], train.inputs.dtype
+    in_units = weights[best] * scales.target_scale.flatten() / scales.input_scale.flatten()[:, None]
+    taken = (scales.input_mean.flatten() @ in_units).view(nodes, channels)
+    strength = weights[best].abs().view(nodes, -1, nodes, channels).sum((1, 3)).T  # (target, source)
+    return RegressionFit(
+        in_units.view(nodes, -1, nodes, channels).permute(2, 0, 1, 3).to(dtype),
+        (scales.target_mean + shifts[best].view(nodes, channels) * scales.target_scale - taken).to(dtype),
+        strength.clone().fill_diagonal_(0).to(dtype),
+        (left.view(nodes, channels) * scales.target_scale).to(dtype),
+        float(penalties[best]),
+    )
+
+
+def _solve_all(
+    design: Tensor, targets: Tensor, there: Tensor, solve: PathSolver, penalties: Sequence[float]
+) -> tuple[Path, Tensor]:
+    """Solve for all targets; those that are missing in the same rows are solved together."""
+    weights = design.new_zeros(len(penalties), design.shape[1], targets.shape[1])
+    shifts = design.new_zeros(len(penalties), targets.shape[1])
+    moving = (design != 0).any(0)  # constant columns have the weight 0
+    design = design if moving.all() else design[:, moving]
+    patterns, pattern_of = torch.unique(there, dim=1, return_inverse=True)
+    for number, rows in enumerate(patterns.T):
+        members = pattern_of == number
+        known, own = design[rows], targets[rows][:, members]
+        design_mean, target_mean = known.mean(0), own.mean(0)
+        found = solve(known - design_mean, own - target_mean, penalties)
+        weights[:, moving[:, None] & members] = found.flatten(1)
+        shifts[:, members] = target_mean - torch.einsum("f,pft->pt", design_mean, found)
+    return weights, shifts
 
 
 def ridge_path(
@@ -244,9 +223,16 @@ def _solve(
 ) -> Float[Tensor, "penalty *block side target"]:
     """Return (matrix + penalty)^-1 right for every penalty."""
     if matrix.shape[-1] > MOST_DECOMPOSED:
-        found = [_factorised(matrix, right, penalty) for penalty in penalties]
-        if all(one is not None for one in found):
-            return torch.stack([one for one in found if one is not None])
+        found = list[Tensor]()
+        for penalty in penalties:
+            shifted = matrix.clone()
+            shifted.diagonal(dim1=-2, dim2=-1).add_(penalty)
+            factor, failed = torch.linalg.cholesky_ex(shifted)
+            if failed.any():  # rounding made the matrix indefinite: decompose it
+                break
+            found.append(torch.cholesky_solve(right, factor))
+        else:
+            return torch.stack(found)
     values, vectors = torch.linalg.eigh(matrix)
     lambdas = values.new_tensor(list(penalties))[(..., *[None] * values.ndim)]
     shrunk = values.clamp_min(0) + lambdas  # (penalty, *block, side)
@@ -260,14 +246,6 @@ def apply_to_all(
     together = values.movedim(0, -1).flatten(-2)  # (*block, side, target * penalty)
     found = matrix @ together
     return found.view(*found.shape[:-1], values.shape[-1], len(values)).movedim(-1, 0)
-
-
-def _factorised(matrix: Tensor, right: Tensor, penalty: float) -> Tensor | None:
-    """Return the solution for one penalty; None if the matrix is indefinite because of rounding."""
-    shifted = matrix.clone()
-    shifted.diagonal(dim1=-2, dim2=-1).add_(penalty)
-    factor, failed = torch.linalg.cholesky_ex(shifted)
-    return None if failed.any() else torch.cholesky_solve(right, factor)
 
 
 def _second_moments(design: Float[Tensor, "*block row column"]) -> Float[Tensor, "*block column column"]:

@@ -48,12 +48,33 @@ def bootstrap_rows(
     [4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 0, 0, 0, 0, 3, 3, 3, 3]
     """
     require_resamplable(num_pairs, block, series)
-    if series is not None:
-        return _of_series(series.cpu(), block, generator)
-    blocks = -(-num_pairs // block)
-    starts = torch.randint(num_pairs, (blocks, 1), generator=generator, device=generator.device)
-    rows = (starts + torch.arange(block, device=starts.device)) % num_pairs  # (block, place)
-    return rows.flatten()[:num_pairs]
+
+    def drawn_from(choices: int, least: int) -> Int[Tensor, " draw"]:
+        """Return draws with replacement, enough if each draw gives at least ``least`` pairs."""
+        return torch.randint(choices, (-(-num_pairs // least),), generator=generator, device=generator.device)
+
+    if series is None:
+        starts = drawn_from(num_pairs, block)[:, None]
+        rows = (starts + torch.arange(block, device=starts.device)) % num_pairs  # (block, place)
+        return rows.flatten()[:num_pairs]
+
+    # Complete series, or blocks within series if there are few.
+    number_of_pair, lengths = torch.unique(series.cpu(), return_inverse=True, return_counts=True)[1:]
+    order = number_of_pair.argsort(stable=True)  # the pairs, one series after another
+    first = lengths.cumsum(0) - lengths  # where each series starts in that order
+    if len(lengths) >= FEWEST_SERIES:
+        drawn = drawn_from(len(lengths), int(lengths.min())).cpu()
+        offset, size = torch.zeros_like(drawn), lengths[drawn]
+    else:
+        start = drawn_from(num_pairs, min(block, int(lengths.min()))).cpu()
+        drawn = number_of_pair[order[start]]
+        offset, size = start - first[drawn], lengths[drawn].clamp(max=block)
+    size = size[: 1 + int((size.cumsum(0) < num_pairs).sum())]  # enough of them
+    which = torch.repeat_interleave(torch.arange(len(size)), size)[:num_pairs]
+    step = torch.arange(len(which)) - (size.cumsum(0) - size)[which]
+    place = (offset[which] + step) % lengths[drawn[which]]
+    resample: Tensor = order[first[drawn[which]] + place]
+    return resample.to(generator.device)
 
 
 def resampling_words(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> str:
@@ -76,31 +97,6 @@ def resampling_words(num_pairs: int, block: int = 1, series: SeriesOfPair | None
     return f"{what} within {len(lengths)} series" if len(lengths) > 1 else what
 
 
-def _of_series(series: SeriesOfPair, block: int, generator: Generator) -> Int[Tensor, " pair"]:
-    """Return a resample of complete series, or of blocks within series if there are few."""
-    number_of_pair, lengths = torch.unique(series, return_inverse=True, return_counts=True)[1:]
-    order = number_of_pair.argsort(stable=True)  # the pairs, one series after another
-    first = lengths.cumsum(0) - lengths  # where each series starts in that order
-    if len(lengths) >= FEWEST_SERIES:
-        drawn = _draws(len(lengths), int(lengths.min()), len(series), generator)
-        offset, size = torch.zeros_like(drawn), lengths[drawn]
-    else:
-        start = _draws(len(series), min(block, int(lengths.min())), len(series), generator)
-        drawn = number_of_pair[order[start]]
-        offset, size = start - first[drawn], lengths[drawn].clamp(max=block)
-    size = size[: 1 + int((size.cumsum(0) < len(series)).sum())]  # enough of them
-    which = torch.repeat_interleave(torch.arange(len(size)), size)[: len(series)]
-    step = torch.arange(len(which)) - (size.cumsum(0) - size)[which]
-    place = (offset[which] + step) % lengths[drawn[which]]
-    rows: Tensor = order[first[drawn[which]] + place]
-    return rows.to(generator.device)
-
-
-def _draws(choices: int, least: int, need: int, generator: Generator) -> Int[Tensor, " draw"]:
-    """Return draws with replacement, enough for ``need`` pairs if each draw gives at least ``least``."""
-    return torch.randint(choices, (-(-need // least),), generator=generator, device=generator.device).cpu()
-
-
 def usual_block(num_pairs: int, reach: int) -> int:
     r"""Return the block length for a series: the rate $n^{1/3}$ from theory, and at least ``reach``.
 
@@ -116,7 +112,8 @@ def usual_block(num_pairs: int, reach: int) -> int:
 
 def resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> bool:
     """Return whether there are enough pairs or series for a bootstrap."""
-    return num_pairs >= max(FEWEST_PAIRS, 0 if _enough(series) else FEWEST_BLOCKS * block)
+    whole = series is not None and len(torch.unique(series)) >= FEWEST_SERIES
+    return num_pairs >= max(FEWEST_PAIRS, 0 if whole else FEWEST_BLOCKS * block)
 
 
 def require_resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> None:
@@ -137,7 +134,3 @@ def require_resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | N
         f"a block bootstrap requires {FEWEST_BLOCKS} blocks or more, got {num_pairs} training pairs for blocks of "
         f"{block}; pass a longer series, shorten the block (or the window), or set bootstrap_replicas to 0",
     )
-
-
-def _enough(series: SeriesOfPair | None) -> bool:
-    return series is not None and len(torch.unique(series)) >= FEWEST_SERIES

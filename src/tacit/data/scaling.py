@@ -1,18 +1,18 @@
-r"""Standardisation: mean and deviation per node and variable, per channel of pairs, or per series.
+r"""Standardisation: mean and deviation per channel of pairs, per node and variable of a series, or per series.
 
-Units of pairs without time: values are scaled to mean 0 and deviation 1 for training, and back.
+Pairs without time are scaled to mean 0 and deviation 1 for training, and back,
 
-$$\tilde x = (x - m) / s$$
+$$\tilde x = (x - m) / s,$$
 
 with one mean $m$ and one deviation $s$ per channel, over all pairs and nodes of the training part: nodes share the
 weights of a predictor, so their sizes relative to each other must stay as they are.
 
-Units of several series that differ in level: mean and deviation per series, node and variable.
+Several series that differ in level have a mean and a deviation per series $s$, node $i$ and variable,
 
-$$\tilde v_{sti} = (v_{sti} - m_{si}) / d_{si}$$
+$$\tilde v_{sti} = (v_{sti} - m_{si}) / d_{si}.$$
 
-for series $s$, time $t$ and node $i$. Subjects, sites and recordings often differ in level. With one mean for all
-series, this difference makes nodes correlated, which looks like an edge.
+Subjects, sites and recordings often differ in level. With one mean for all series, this difference makes nodes
+correlated, which looks like an edge.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,20 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from tacit.data.background import calendar_columns
-from tacit.data.series import LARGEST, RESCALE, Series, Values
+from tacit.data.gaps import Gaps
+from tacit.data.series import LARGEST, MOST_NAMED, RESCALE, Series, Values
 from tacit.errors import InputError, require
 
 Channels = Float64[np.ndarray, " channel"]
 PairValues = Float64[np.ndarray, "pair node channel"]
-TINY = 1e-12  # a constant has a deviation below this fraction of its mean, from rounding
+ScaleBy = Literal["all", "level", "series"]
+Table = Float64[np.ndarray, "series node channel"]
+Features = Float[np.ndarray, "time node feature"]
+ROUNDING = 1e-12  # a constant has a deviation below this fraction of its mean, from rounding
+DIFFERENT = 3.0  # deviations of series that differ by a larger factor are scaled separately
+FAR_APART = 10.0  # times the deviation within series: levels that differ by more would dominate
+FEWEST_ROWS = 20  # of a series with its own deviation
+COLLINEAR = 1e-3  # a column follows from others if they leave less than this share of its deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +60,7 @@ class ChannelUnits:
         counts = np.maximum(there.sum((0, 1)), 1)
         mean = np.where(there, values, 0.0).sum((0, 1)) / counts
         deviation = np.sqrt(np.where(there, (values - mean) ** 2, 0.0).sum((0, 1)) / counts)
-        return cls(mean, np.where(deviation > TINY * np.maximum(np.abs(mean), TINY), deviation, 1.0))
+        return cls(mean, np.where(deviation > ROUNDING * np.maximum(np.abs(mean), ROUNDING), deviation, 1.0))
 
     @classmethod
     def unchanged(cls, num_channels: int) -> "ChannelUnits":
@@ -84,13 +92,6 @@ class ChannelUnits:
         return cls(*(np.array(stored[name], dtype=np.float64) for name in ("mean", "deviation")))
 
 
-ScaleBy = Literal["all", "level", "series"]
-Table = Float64[np.ndarray, "series node channel"]
-DIFFERENT = 3.0  # deviations of series that differ by a larger factor are scaled separately
-FAR_APART = 10.0  # times the deviation within series: levels that differ by more would dominate
-FEWEST_ROWS = 20  # of a series with its own deviation
-
-
 @dataclass(frozen=True, eq=False)
 class SeriesUnits:
     """Mean and deviation of each series, node and channel.
@@ -108,20 +109,15 @@ class SeriesUnits:
     ) -> Float[Tensor, "pair *any node channel"]:
         """Return scaled values in the units of the data; ``series`` is the number of the series of each pair."""
         axes = (len(series),) + (1,) * (values.ndim - 3) + values.shape[-2:]
-        mean, deviation = (self._of(table, series).view(axes).to(values) for table in (self.mean, self.deviation))
+        mean, deviation = (
+            torch.from_numpy(table).to(series.device)[series].view(axes).to(values)
+            for table in (self.mean, self.deviation)
+        )
         return values * deviation + mean
 
     def spread(self, series: Int[Tensor, " pair"]) -> Float[Tensor, "pair node channel"]:
         """Return the deviation by which values were scaled, per pair, node and channel."""
-        return self._of(self.deviation, series)
-
-    def channels(self, count: int) -> "SeriesUnits":
-        """Return the units of the first channels."""
-        return SeriesUnits(self.mean[..., :count], self.deviation[..., :count])
-
-    @staticmethod
-    def _of(table: Table, series: Int[Tensor, " pair"]) -> Tensor:
-        return torch.from_numpy(table).to(series.device)[series]
+        return torch.from_numpy(self.deviation).to(series.device)[series]
 
     @classmethod
     def measured(
@@ -139,7 +135,7 @@ class SeriesUnits:
         lost = np.minimum(counts, 1)  # each estimated level uses one degree of freedom
         pooled = np.sqrt(squares.sum(0) / np.maximum((counts - lost).sum(0), 1))
         own = np.sqrt(squares / np.maximum(counts, 1))
-        still = (counts < FEWEST_ROWS) | (own <= np.maximum(1e-12 * np.abs(levels), 1 / LARGEST))
+        still = (counts < FEWEST_ROWS) | (own <= np.maximum(ROUNDING * np.abs(levels), 1 / LARGEST))
         deviations = np.broadcast_to(pooled, levels.shape) if by == "level" else np.where(still, pooled, own)
         return cls(levels, deviations.copy()), pooled
 
@@ -173,12 +169,6 @@ def deviations_differ(series: Series, fraction: float) -> bool:
     sizes[:, np.isnan(sizes).all(axis=0)] = 1.0  # a constant node
     few, many = (np.nanpercentile(sizes, level, axis=0) for level in (10, 90))
     return bool(np.median(many / few) > DIFFERENT)
-
-
-NAMED = 5  # nodes in a note
-ROUNDING = 1e-12  # a constant has a spread below this fraction of its mean, from rounding
-COLLINEAR = 1e-3  # a column follows from others if they leave less than this share of its deviation
-Features = Float[np.ndarray, "time node feature"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +206,7 @@ class Scaling:
     series_names: tuple[str, ...] = ()
     series_mean: Float[np.ndarray, "series _ _"] = field(default_factory=lambda: np.zeros((0, 0, 0)))
     series_deviation: Float[np.ndarray, "series _ _"] = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    gaps: Gaps | None = None
 
     @classmethod
     def measured(
@@ -264,6 +255,13 @@ class Scaling:
             **own,
         )
 
+    def with_gaps(self, series: Series, rows: Bool[np.ndarray, " time"]) -> "Scaling":
+        """Return the scaling with the forecasts that fill missing values, from the training ``rows``."""
+        if not self.flagged:
+            return self
+        values = [self.scaled(part, number).reshape(len(part), -1) for number, part in enumerate(series.parts)]
+        return replace(self, gaps=Gaps.learned(values, np.split(rows, series.starts[1:])))
+
     def with_levels_of(self, series: Series) -> "Scaling":
         """Return the scaling with the level of each series over all its rows."""
         whole = Scaling.measured(series, np.ones(len(series), dtype=bool), self.variables[: self.out_channels], self.by)
@@ -274,7 +272,7 @@ class Scaling:
         """The units of the targets of each series, if they differ."""
         if self.by == "all":
             return None
-        return SeriesUnits(self.series_mean, self.series_deviation).channels(self.out_channels)
+        return SeriesUnits(*(table[..., : self.out_channels] for table in (self.series_mean, self.series_deviation)))
 
     def of_series(self, series: Series) -> "Scaling":
         """Return the scaling for other series: known ones keep their units, new ones are measured on all their rows."""
@@ -308,8 +306,8 @@ class Scaling:
         if not len(unknown):
             return ()
         where = [f" in {name}" for name in series.series_names] or [""]
-        some = ", ".join(self.nodes[node] + where[number] for number, node in unknown[:NAMED])
-        rest = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
+        some = ", ".join(self.nodes[node] + where[number] for number, node in unknown[:MOST_NAMED])
+        rest = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
         return (f"nodes without a known level are not forecast: {some}{rest}",)
 
     @property
@@ -343,18 +341,22 @@ class Scaling:
         values: Values = (self.ordered(series) - mean) / deviation
         for row, node, variable in np.argwhere(np.abs(values) > LARGEST)[:1]:
             raise InputError(
-                f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') must have numbers "
-                f"like those of the "
-                f"training part, mean {mean[node, variable]:.3g} and deviation "
-                f"{deviation[node, variable]:.3g}, got one {abs(values[row, node, variable]):.1g} deviations away "
-                f"at {series.row_times[row]}; correct it"
+                f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') must have numbers like those of "
+                f"the training part, mean {mean[node, variable]:.3g} and deviation {deviation[node, variable]:.3g}, "
+                f"got one {abs(values[row, node, variable]):.1g} deviations away at {series.row_times[row]}; correct it"
             )
         return values
 
     def features(self, series: Series, number: int = 0) -> Features:
-        """Return the features of every row; a missing value is the previous value, or 0 (the mean) if there is none."""
+        """Return the features of every row; a missing value is its forecast from the values before it.
+
+        Without ``gaps``, because no value was missing in training, it is the last value, or 0 (the mean).
+        """
         values = self.scaled(series, number)
-        parts = [np.nan_to_num(forward_filled(values))]
+        if self.gaps is None:
+            parts = [np.nan_to_num(forward_filled(values))]
+        else:
+            parts = [self.gaps.filled(values.reshape(len(values), -1)).reshape(values.shape)]
         if self.flagged:
             parts.append((~np.isnan(values)).astype(np.float64))
         return np.concatenate(parts, axis=-1)
@@ -375,13 +377,19 @@ class Scaling:
     def to_dict(self) -> dict[str, Any]:
         """Return the scaling as numbers, strings and lists."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        return {name: _listed(value) if isinstance(value, np.ndarray) else value for name, value in plain.items()}
+        for name, value in plain.items():
+            if isinstance(value, np.ndarray):
+                cells = value.astype(object)
+                cells[np.isnan(value)] = None
+                plain[name] = cells.tolist()
+        return {**plain, "gaps": None if self.gaps is None else self.gaps.to_dict()}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Scaling":
         """Return the scaling from the result of :meth:`to_dict`."""
         known = {entry.name for entry in fields(cls)}
-        old = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": (), "lagged_covariates": ()}
+        old: dict[str, Any] = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": ()}
+        old |= {"lagged_covariates": (), "gaps": None}
         require(
             "lagged_covariates" in stored or not stored.get("covariate_names"),
             "the run was fitted by an earlier version, in which covariates acted a row before the target; fit again",
@@ -394,13 +402,19 @@ class Scaling:
         )
         lists = ("nodes", "variables", "covariate_names", "lagged_covariates", "series_names")
         words = {name: tuple(stored[name]) for name in lists}
-        tables = {name: np.array(stored[name], dtype=np.float64) for name in ("covariate_mean", "covariate_deviation")}
         shape = len(words["nodes"]), len(words["variables"])
-        tables |= {name: np.array(stored[name], dtype=np.float64).reshape(shape) for name in ("mean", "deviation")}
-        each = (len(words["series_names"]), *shape) if stored["by"] != "all" else (0, 0, 0)
-        names = ("series_mean", "series_deviation")
-        tables |= {name: np.array(stored[name], dtype=np.float64).reshape(each) for name in names}
-        return cls(**{**stored, **words, **tables})
+        shapes = {
+            "": shape,
+            "covariate_": (-1,),
+            "series_": (len(words["series_names"]), *shape) if stored["by"] != "all" else (0, 0, 0),
+        }
+        tables = {
+            part + name: np.array(stored[part + name], dtype=np.float64).reshape(axes)
+            for part, axes in shapes.items()
+            for name in ("mean", "deviation")
+        }
+        gaps = None if stored["gaps"] is None else Gaps.from_dict(stored["gaps"])
+        return cls(**{**stored, **words, **tables, "gaps": gaps})
 
     def _places(self, series: Series) -> tuple[list[int], list[int]]:
         """Return the positions of the nodes and variables of this scaling in a series."""
@@ -419,13 +433,6 @@ class Scaling:
 def _names(series: Series) -> tuple[str, ...]:
     """Return the names of series; "" for a series without a name."""
     return ("",) * series.num_series if series.counted or not series.lengths else series.series_names
-
-
-def _listed(table: np.ndarray) -> Any:
-    """Return a table for JSON: NaN becomes null."""
-    cells = table.astype(object)
-    cells[np.isnan(table)] = None
-    return cells.tolist()
 
 
 def _mean_and_deviation(

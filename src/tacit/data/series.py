@@ -1,10 +1,11 @@
 r"""One or several time series on nodes, the form into which every table is read, and the split into parts.
 
-Categorical covariates, such as a regime: an indicator column for each level but the first.
+A categorical covariate $c$, such as a regime, with levels $\ell_1, \dots, \ell_L$ has an indicator column for each
+level but the first,
 
-$$1[c_t = \ell_2], \dots, 1[c_t = \ell_L]$$
+$$1[c_t = \ell_2], \dots, 1[c_t = \ell_L].$$
 
-for a covariate $c$ with levels $\ell_1, \dots, \ell_L$. The first level is the reference: with a column for it as well,
+The first level is the reference: with a column for it as well,
 the columns would sum to the intercept. Indicators are the last columns of the covariates of a series.
 """
 
@@ -25,9 +26,15 @@ if TYPE_CHECKING:
     from tacit.data.conditions import Condition
 
 
+Values = Float[np.ndarray, "time node channel"]
+Times = Shaped[np.ndarray, " time"]
+PerPair = Int[np.ndarray, " pair"]
 Levels = Mapping[str, tuple[str, ...]]
 Indicators = Float[np.ndarray, "row level"]
 MOST_LEVELS = 30  # each adds a column to the inputs of every node
+MOST_NAMED = 5  # nodes in a note
+LARGEST = 1e15  # of a number, and of the inverse of a spread: squares must fit in single precision
+RESCALE = "write the numbers in another unit, and leave cells of missing values empty"
 
 
 def level_names(name: str, levels: Sequence[str]) -> tuple[str, ...]:
@@ -73,26 +80,21 @@ def with_common_levels(parts: "Sequence[Series]") -> "list[Series]":
     """Return the series with the union of their levels."""
     if all(part.levels == parts[0].levels for part in parts):
         return list(parts)
-    everywhere: dict[str, set[str]] = {}
+    names = dict.fromkeys(name for part in parts for name in part.levels)
+    common = {name: tuple(sorted({level for part in parts for level in part.levels.get(name, ())})) for name in names}
+    made = []
     for part in parts:
-        for name, levels in part.levels.items():
-            everywhere.setdefault(name, set()).update(levels)
-    common = {name: tuple(sorted(levels)) for name, levels in everywhere.items()}
-    return [_releveled(part, common) for part in parts]
-
-
-def _releveled(part: "Series", levels: Levels) -> "Series":
-    """Return a series with indicator columns for other levels."""
-    covariates = np.zeros((len(part), 0)) if part.covariates is None else part.covariates
-    codes = _codes(covariates, part.levels)
-    others = covariates.shape[1] - sum(len(own) - 1 for own in part.levels.values())
-    columns, names = [covariates[:, :others]], list(part.covariate_names[:others])
-    for name, own in part.levels.items():
-        place = np.array([levels[name].index(level) for level in own])
-        columns.append(indicators(place[codes[name]], len(levels[name])))
-        names += level_names(name, levels[name])
-    joined = np.concatenate(columns, axis=1)
-    return replace(part, covariates=joined if names else None, covariate_names=tuple(names), levels=levels)
+        covariates = np.zeros((len(part), 0)) if part.covariates is None else part.covariates
+        codes = _codes(covariates, part.levels)
+        others = covariates.shape[1] - sum(len(own) - 1 for own in part.levels.values())
+        columns, labels = [covariates[:, :others]], list(part.covariate_names[:others])
+        for name, own in part.levels.items():
+            place = np.array([common[name].index(level) for level in own])
+            columns.append(indicators(place[codes[name]], len(common[name])))
+            labels += level_names(name, common[name])
+        known = np.concatenate(columns, axis=1) if labels else None
+        made.append(replace(part, covariates=known, covariate_names=tuple(labels), levels=common))
+    return made
 
 
 def unseen_levels(series: "Series", rows: Bool[np.ndarray, " time"]) -> list[str]:
@@ -115,12 +117,6 @@ def _codes(covariates: Indicators, levels: Levels) -> dict[str, Int[np.ndarray, 
         codes[name] = (columns @ np.arange(1.0, len(own))).astype(np.int64)
         first += len(own) - 1
     return codes
-
-
-Values = Float[np.ndarray, "time node channel"]
-Times = Shaped[np.ndarray, " time"]
-LARGEST = 1e15  # of a number, and of the inverse of a spread: squares must fit in single precision
-RESCALE = "write the numbers in another unit, and leave cells of missing values empty"
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,14 +165,91 @@ class Series:
     levels: Levels = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._require_shapes()
+        # Shapes.
+        _require_floats("values", self.values, 3, "(time, node, channel)", "add the missing axis")
+        time, node, channel = self.values.shape
+        require(time > 0, "values must have at least one row, got none")
+        for name, words, need in (("nodes", self.nodes, node), ("channels", self.channels, channel)):
+            require(
+                len(words) == need,
+                f"{name} must have one name for each of the {need} in values, got {len(words)}; name them all",
+            )
+        if self.times is not None:
+            require(
+                self.times.shape == (time,),
+                f"times must have one time for each of the {time} rows of values, got shape {self.times.shape}",
+            )
+            require(
+                self.times.dtype.kind in "iufMm",
+                f"times must be numbers or dates, got {self.times.dtype}; use np.array(times, dtype='datetime64[s]')",
+            )
+        if self.covariates is not None:
+            _require_floats("covariates", self.covariates, 2, "(time, covariate)", "add the missing axis")
+        got = None if self.covariates is None else self.covariates.shape
+        require(
+            got == ((time, len(self.covariate_names)) if self.covariate_names else None),
+            f"covariates must have {time} rows and one column for each of covariate_names {self.covariate_names}, "
+            f"got shape {got}; pass both or neither",
+        )
+        if self.coordinates is not None:
+            _require_floats("coordinates", self.coordinates, 2, "(node, 2)", "pass two numbers per node")
+            require(
+                self.coordinates.shape == (node, 2),
+                f"coordinates must have shape {(node, 2)}, two numbers per node, got {self.coordinates.shape}",
+            )
+
+        # Names, and lengths of several series.
         require(all(self.nodes), "every node must have a name, got an empty one; name every column and node")
         require_unique("nodes", self.nodes)
         require_unique("channels", self.channels)
-        self._require_series()
-        self._require_numbers()
-        if not self.piece:
-            self._require_movement()
+        require_unique("series_names", self.series_names)
+        require(
+            len(self.lengths) == len(self.series_names),
+            f"series_names must be one name for each of the {len(self.lengths)} lengths, got {len(self.series_names)}; "
+            "name them all",
+        )
+        require(
+            not self.lengths or (min(self.lengths) > 0 and sum(self.lengths) == time),
+            f"lengths must be positive with a sum of {time}, the rows of values, got {self.lengths}; count them",
+        )
+
+        # Numbers; no mask is made in the usual case.
+        high, low = (float(reduce.reduce(self.values, axis=None)) for reduce in (np.fmax, np.fmin))
+        if high > LARGEST or low < -LARGEST:
+            infinite = bool(np.isinf([high, low]).any())
+            places = np.argwhere(np.isinf(self.values) if infinite else np.abs(self.values) > LARGEST)
+            row, at, variable = places[0].tolist()
+            usual = f"numbers of at most {LARGEST:g}", f"correct it, or {RESCALE}"
+            need, remedy = ("finite numbers, or NaN for missing", "correct or remove it") if infinite else usual
+            raise InputError(
+                f"values must have {need}, got {self.values[row, at, variable]} for {self._name(at, variable)} "
+                f"in row {row} ({len(places)} such values); {remedy}"
+            )
+        known = np.zeros((0, 0)) if self.covariates is None else self.covariates
+        for row, column in np.argwhere(~(np.abs(known) <= LARGEST))[:1]:
+            usual = f"numbers of at most {LARGEST:g}", RESCALE
+            need, remedy = usual if np.isfinite(known[row, column]) else ("finite numbers", "fill it in")
+            raise InputError(
+                f"covariates must have {need}, got {known[row, column]} for '{self.covariate_names[column]}' in "
+                f"row {row}; {remedy}"
+            )
+        if self.coordinates is not None:
+            for at in np.flatnonzero(~np.isfinite(self.coordinates).all(axis=1))[:1]:
+                raise InputError(f"coordinates must have two finite numbers for node '{self.nodes[at]}'; fill them in")
+
+        # Movement: nothing can be learned about a node that is never observed or constant.
+        if self.piece:
+            return
+        for at, variable in np.argwhere(np.isnan(self.values).all(axis=0)).tolist()[:1]:
+            raise InputError(f"{self._name(at, variable)} is missing at every time; leave it out")
+        for at, variable in np.argwhere(self.still).tolist()[:1]:
+            there = self.values[~np.isnan(self.values[:, at, variable]), at, variable]
+            how, remedy = "within every series", "leave it out, or set series or covariates to its column"
+            if there.min() == there.max():
+                how, remedy = f"({there[0]} wherever it is observed)", "leave it out"
+            raise InputError(
+                f"{self._name(at, variable)} is constant {how}, so nothing can be learned about it; {remedy}"
+            )
 
     def __len__(self) -> int:
         return len(self.values)
@@ -250,7 +323,10 @@ class Series:
         nodes = tuple(dict.fromkeys(node for part in parts for node in part.nodes))
         lacking = [node for node in nodes if any(node not in part.nodes for part in parts)]
         if lacking:
-            notes += (_missing_nodes(lacking, parts),)
+            count = sum(any(node not in part.nodes for node in lacking) for part in parts)
+            named = ", ".join(lacking[:MOST_NAMED])
+            named += f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
+            notes += (f"{count} of {len(parts)} series lack some nodes, which are missing values there: {named}",)
             parts = [part.over(nodes) for part in parts]
         first = parts[0]
         for position, part in enumerate(parts):
@@ -298,98 +374,6 @@ class Series:
         values[:, there] = self.values[:, [place[nodes[number]] for number in there]]
         return replace(self, values=values, nodes=nodes, piece=True, coordinates=None)
 
-    def _require_shapes(self) -> None:
-        _require_floats("values", self.values, 3, "(time, node, channel)", "add the missing axis")
-        time, node, channel = self.values.shape
-        require(time > 0, "values must have at least one row, got none")
-        for name, words, need in (("nodes", self.nodes, node), ("channels", self.channels, channel)):
-            require(
-                len(words) == need,
-                f"{name} must have one name for each of the {need} in values, got {len(words)}; name them all",
-            )
-        if self.times is not None:
-            require(
-                self.times.shape == (time,),
-                f"times must have one time for each of the {time} rows of values, got shape {self.times.shape}",
-            )
-            require(
-                self.times.dtype.kind in "iufMm",
-                f"times must be numbers or dates, got {self.times.dtype}; use np.array(times, dtype='datetime64[s]')",
-            )
-        shape = (time, len(self.covariate_names)) if self.covariate_names else None
-        if self.covariates is not None:
-            _require_floats("covariates", self.covariates, 2, "(time, covariate)", "add the missing axis")
-        got = None if self.covariates is None else self.covariates.shape
-        require(
-            got == shape,
-            f"covariates must have {time} rows and one column for each of covariate_names {self.covariate_names}, "
-            f"got shape {got}; pass both or neither",
-        )
-        if self.coordinates is not None:
-            _require_floats("coordinates", self.coordinates, 2, "(node, 2)", "pass two numbers per node")
-            require(
-                self.coordinates.shape == (node, 2),
-                f"coordinates must have shape {(node, 2)}, two numbers per node, got {self.coordinates.shape}",
-            )
-
-    def _require_series(self) -> None:
-        require(
-            len(self.lengths) == len(self.series_names),
-            f"series_names must be one name for each of the {len(self.lengths)} lengths, got {len(self.series_names)}; "
-            "name them all",
-        )
-        require(
-            not self.lengths or (min(self.lengths) > 0 and sum(self.lengths) == len(self)),
-            f"lengths must be positive with a sum of {len(self)}, the rows of values, got {self.lengths}; count them",
-        )
-        require_unique("series_names", self.series_names)
-
-    def _require_numbers(self) -> None:
-        high, low = (float(reduce.reduce(self.values, axis=None)) for reduce in (np.fmax, np.fmin))
-        if high > LARGEST or low < -LARGEST:  # no mask is made in the usual case
-            infinite = bool(np.isinf([high, low]).any())
-            places = np.argwhere(np.isinf(self.values) if infinite else np.abs(self.values) > LARGEST)
-            row, node, channel = (int(i) for i in places[0])
-            need, remedy = (f"numbers of at most {LARGEST:g}", f"correct it, or {RESCALE}")
-            if infinite:
-                need, remedy = "finite numbers, or NaN for missing", "correct or remove it"
-            raise InputError(
-                f"values must have {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} "
-                f"in row {row} ({len(places)} such values); {remedy}"
-            )
-        if self.covariates is not None:
-            for row, column in np.argwhere(~(np.abs(self.covariates) <= LARGEST))[:1]:
-                number = self.covariates[row, column]
-                need, remedy = (
-                    (f"numbers of at most {LARGEST:g}", RESCALE)
-                    if np.isfinite(number)
-                    else ("finite numbers", "fill it in")
-                )
-                raise InputError(
-                    f"covariates must have {need}, got {number} for '{self.covariate_names[column]}' in "
-                    f"row {row}; {remedy}"
-                )
-        if self.coordinates is not None:
-            for node in np.flatnonzero(~np.isfinite(self.coordinates).all(axis=1))[:1]:
-                raise InputError(
-                    f"coordinates must have two finite numbers for node '{self.nodes[node]}'; fill them in"
-                )
-
-    def _require_movement(self) -> None:
-        """Refuse nodes and variables that are never observed or constant."""
-        empty = np.argwhere(np.isnan(self.values).all(axis=0))
-        if len(empty):
-            raise InputError(f"{self._name(*empty[0].tolist())} is missing at every time; leave it out")
-        for node, channel in np.argwhere(self.still).tolist()[:1]:
-            there = self.values[~np.isnan(self.values[:, node, channel]), node, channel]
-            if there.min() == there.max():
-                how, remedy = f"({there[0]} wherever it is observed)", "leave it out"
-            else:
-                how, remedy = "within every series", "leave it out, or set series or covariates to its column"
-            raise InputError(
-                f"{self._name(node, channel)} is constant {how}, so nothing can be learned about it; {remedy}"
-            )
-
     @property
     def still(self) -> Bool[np.ndarray, "node channel"]:
         """True for each node and variable that is empty or constant within every series."""
@@ -436,21 +420,11 @@ def _settled_together(parts: "Sequence[Series]") -> dict[str, Any]:
     return {**settled, "drop": tuple(dict.fromkeys(drop))} if any("drop" in one for one in found) else settled
 
 
-def _missing_nodes(lacking: list[str], parts: "Sequence[Series]", most: int = 5) -> str:
-    """Return a note that lists the nodes that some series lack."""
-    series = sum(any(node not in part.nodes for node in lacking) for part in parts)
-    named = ", ".join(lacking[:most]) + (f" and {len(lacking) - most} more" if len(lacking) > most else "")
-    return f"{series} of {len(parts)} series lack some nodes, which are missing values there: {named}"
-
-
 def _require_floats(name: str, values: object, num_axes: int, shape: str, remedy: str) -> None:
     if not isinstance(values, np.ndarray) or values.dtype != np.float64:
         got = getattr(values, "dtype", type(values).__name__)
         raise InputError(f"{name} must be a numpy array of float64, got {got}; use np.asarray(values, dtype=float)")
     require(values.ndim == num_axes, f"{name} must have shape {shape}, got {values.shape}; {remedy}")
-
-
-PerPair = Int[np.ndarray, " pair"]
 
 
 def assign_parts(
@@ -468,30 +442,22 @@ def assign_parts(
     (array([0, 0, 0, 0, 0, 0, 0, 1, 2, 2]), ())
     """  # noqa: E501
     series, which, counts = np.unique(series_of_pair, return_inverse=True, return_counts=True)
-    if len(series) < FEWEST_SERIES or not whole:
-        several = (f"split in time order within each of {len(series)} series",) if len(series) > 1 else ()
-        return _in_time_order(counts, fractions), several
-    train, validation, test = _whole_numbers(len(series), fractions)
+    num_series = len(series)
+    if num_series < FEWEST_SERIES or not whole:
+        # Rounding errors carry over to the next series, so that the totals are right.
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        shares = [np.diff([round(float(end * fraction)) for end in ends]) for fraction in fractions]
+        first = np.minimum(shares[0], counts)
+        second = np.minimum(shares[1], counts - first)
+        sizes = np.stack([first, second, counts - first - second], axis=1)  # (series, part)
+        note = f"split in time order within each of {num_series} series"
+        return np.repeat(np.tile([0, 1, 2], num_series), sizes.flatten()), (note,) if num_series > 1 else ()
+    validation = min(max(1, round(num_series * fractions[1])), num_series - 2)
+    test = min(max(1, num_series - round(num_series * fractions[0]) - validation), num_series - validation - 1)
+    train = num_series - validation - test
     part_of_series = np.repeat([0, 1, 2], [train, validation, test])
     if generator is not None:
-        order = torch.randperm(len(series), generator=generator).numpy()
+        order = torch.randperm(num_series, generator=generator).numpy()
         part_of_series = part_of_series[np.argsort(order)]
     note = f"split by whole series: {train} for training, {validation} for validation, {test} for the test"
     return part_of_series[which], (note,)
-
-
-def _whole_numbers(num_series: int, fractions: tuple[float, float]) -> tuple[int, int, int]:
-    """Return the number of series in each part, at least one."""
-    validation = min(max(1, round(num_series * fractions[1])), num_series - 2)
-    test = min(max(1, num_series - round(num_series * fractions[0]) - validation), num_series - validation - 1)
-    return num_series - validation - test, validation, test
-
-
-def _in_time_order(counts: Int[np.ndarray, " series"], fractions: tuple[float, float]) -> PerPair:
-    """Cut the pairs of each series; rounding errors carry over to the next series, so that the totals are right."""
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    shares = [np.diff([round(float(end * fraction)) for end in ends]) for fraction in fractions]
-    train = np.minimum(shares[0], counts)
-    validation = np.minimum(shares[1], counts - train)
-    cut = [np.repeat([0, 1, 2], (t, v, n - t - v)) for t, v, n in zip(train, validation, counts, strict=True)]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *cut])

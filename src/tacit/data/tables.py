@@ -5,8 +5,9 @@ table has columns of times, of node names and of one or several values. Both may
 by a column of names; in a wide table it is enough that time starts again. Files are never changed.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,6 @@ from tacit.data.columns import (
     INDEX,
     NODE_NAMES,
     Columns,
-    Duplicates,
-    Layout,
-    TimeName,
     chosen,
     find_time,
     is_unnamed,
@@ -32,14 +30,18 @@ from tacit.data.columns import (
     with_yes_no,
 )
 from tacit.data.conditions import missing
-from tacit.data.files import Table, TimeCells, open_table
-from tacit.data.recognition import RowGroups, called_nodes, identifiers, recognise, require_not_long
+from tacit.data.files import Table, open_table
+from tacit.data.recognition import RowGroups, RowNumbers, called_nodes, identifiers, recognise, require_not_long
 from tacit.data.series import Levels, Series, Times, Values, coded, indicators, level_names
 from tacit.data.times import Grid
 from tacit.errors import InputError, require
 
-RowNumbers = Int[np.ndarray, " row"]
 Column = Shaped[np.ndarray, " row"]
+FOLDERS = "name of a folder"
+SELECTED = (
+    "where selects rows by column '{name}', which is also a node: its forecasts are valid for the selected rows only; "
+    "if it is not a node, drop it or list it in covariates"
+)
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,26 @@ class SharedColumns:
                     columns[name], levels[name] = coded(name, which, words, given.get(name))
                 except InputError as error:
                     raise table.refuse(str(error)) from None
-            else:
-                columns[name] = _numbers(table, name)
-        return cls(columns, levels, {name: label_column(table, name) for name in labels})
+                continue
+            columns[name] = table.numbers(name)
+            empty = np.flatnonzero(np.isnan(columns[name]))
+            rows = ", ".join(str(row + 1) for row in empty[:3])
+            rows += f" and {len(empty) - 3} others" if len(empty) > 3 else ""
+            if len(empty):
+                raise table.refuse(
+                    f"covariate '{name}' must have a number in every row, got none in row{'s' * (len(empty) > 1)} "
+                    f"{rows}; fill it in"
+                )
+        # Labels are numbers with NaN, or words with None, for empty cells.
+        found = dict[str, Column]()
+        for name in labels:
+            if table.is_numeric(name):
+                found[name] = table.numbers(name)
+                continue
+            cells: Any = table.cells(name)
+            found[name] = cells.astype("str").str.strip().to_numpy(dtype=object)
+            found[name][cells.isna().to_numpy(dtype=bool)] = None
+        return cls(columns, levels, found)
 
     def rows(self, places: RowNumbers) -> "SharedColumns":
         """Return some of the rows."""
@@ -116,76 +135,54 @@ class SharedColumns:
         return self.covariates, self.labels
 
 
-def label_column(table: Table, name: str) -> Column:
-    """Return a column of a condition: numbers with NaN, or words with None, for empty cells."""
-    if table.is_numeric(name):
-        return table.numbers(name)
-    cells: Any = table.cells(name)
-    words: Column = cells.astype("str").str.strip().to_numpy(dtype=object)
-    words[cells.isna().to_numpy(dtype=bool)] = None
-    return words
-
-
-def _numbered(rows: RowNumbers, most: int = 3) -> str:
-    """Return rows counted from 1, in words: the first ones and how many there are.
-
-    >>> _numbered(np.array([4])), _numbered(np.arange(5))
-    (' 5', 's 1, 2, 3 and 2 others')
-    """
-    named = ", ".join(str(row + 1) for row in rows[:most])
-    more = f" and {len(rows) - most} others" if len(rows) > most else ""
-    return f"{'s' if len(rows) > 1 else ''} {named}{more}"
-
-
-def _numbers(table: Table, name: str) -> Column:
-    """Return a covariate, which must have a number in every row."""
-    values = table.numbers(name)
-    empty = np.flatnonzero(np.isnan(values))
-    if len(empty):
-        raise table.refuse(
-            f"covariate '{name}' must have a number in every row, got none in row{_numbered(empty)}; fill it in"
-        )
-    return values
-
-
 def read_wide(
     table: Table, roles: Columns, time: str | None, others: list[str], left: dict[str, str], *, piece: bool
 ) -> Series:
     """Return the series of a table with a column per node; text columns are added to ``left``."""
+    import pandas as pd
+
     columns, sep = chosen(table, roles.columns, others, roles.sep, piece=piece), roles.sep
     beside = f" besides '{time}'" if time else ""
     if not columns:
         raise table.refuse(f"a wide table must have a column per node{beside}, got none")
-    cells = _counted(table, roles.series) if time is None else table.times(time, roles.dayfirst)
-    if time is None or roles.series is not None:
-        groups = RowGroups.named(table, roles.series)
+    groups = RowGroups.named(table, roles.series)
+    if time is None:  # the rows of each series are counted
+        times = pd.Series(groups.series_of_row).groupby(groups.series_of_row).cumcount().to_numpy()
+        dayfirst, notes = None, tuple[str, ...]()
     else:
-        if roles.layout == "auto":
-            require_not_long(table, roles, time, cells.times, others)
-        groups = RowGroups.recognised(table, time, cells.times)
-    groups.require_ascending(table, time or "", cells.times, may_repeat=roles.duplicates is not None)
+        times, dayfirst, notes = table.times(time, roles.dayfirst)
+        if roles.series is None and roles.layout == "auto":
+            require_not_long(table, roles, time, times, others)
+        if roles.series is None:
+            groups = RowGroups.recognised(table, time, times)
+        groups.require_ascending(table, time, times, may_repeat=roles.duplicates is not None)
     numbers = table.numbers_at_once(columns)
     columns = columns if numbers is not None else _numeric(table, columns, left, roles.asked, sep)
     if not columns:
         raise table.refuse(f"a wide table must have a column of numbers per node{beside}, got only text")
-    nodes, channels = _nodes_and_variables(table, columns, sep)
-    remedy = "correct it, or leave the column out with --drop"
-    ordered = [node if sep is None else node + sep + channel for node in nodes for channel in channels]
-    if numbers is None or ordered != columns:
-        numbers = table.many_numbers(ordered, remedy)
+    parts = [(column, "value") if sep is None else tuple(column.split(sep)) for column in columns]
+    for column, part in zip(columns, parts, strict=True):
+        if sep is not None and (len(part) != 2 or not all(part)):
+            raise table.refuse(
+                f"column '{column}' must have the form node{sep}variable; rename it, or leave the separator out"
+            )
+    nodes, channels, order = nodes_and_channels(
+        table, parts, lambda node, variable: f"'{node}{sep}{variable}'; every node must have every variable"
+    )
+    if numbers is None:
+        numbers = table.many_numbers(columns)
+    numbers = numbers if order == sorted(order) else numbers[:, order]
     values = numbers.reshape(len(table.frame), len(nodes), len(channels))
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     rows = np.argsort(groups.series_of_row, kind="stable")
     values = values[rows] if (np.diff(rows) != 1).any() else values  # no copy if the rows are in order
-    times, series, notes = cells.times[rows], groups.series_of_row[rows], cells.notes + groups.notes
+    times, series, notes = times[rows], groups.series_of_row[rows], notes + groups.notes
     if roles.duplicates is not None:
         moments, moment = np.unique(times, return_inverse=True)
         values, kept = merged(values, series * len(moments) + moment, roles.duplicates)
         notes += merged_note(len(rows), len(kept), roles.duplicates, "a time")
         rows, times, series = rows[kept], times[kept], series[kept]
-    made = _Steps(values, nodes, channels, times, series, groups.names, groups.counted)
-    found = made.on_grid(table, notes, known.rows(rows))
-    return replace(found, settled=_settled(cells))
+    return _on_grid(table, values, nodes, channels, times, series, groups, known.rows(rows), notes, dayfirst)
 
 
 def read_long(
@@ -202,7 +199,11 @@ def read_long(
     """Return the series of a table with a row per time and node, without the nodes that ``drop`` names."""
     import pandas as pd
 
-    node = roles.node or _node_column(table, others, called)
+    words = called or [column for column in others if roles.node is None and not table.is_numeric(column)]
+    if roles.node is None and len(words) != 1:  # a column with the name of nodes, or the only one without numbers
+        found = f"got {', '.join(words)}" if words else "got none"
+        raise table.refuse(f"a long table must have one column of node names, {found}; set node to its name")
+    node = roles.node or words[0]
     require(
         not roles.values or roles.columns is None,
         f"{table.path}: the columns of values must be named by columns or value, got both; keep one of them",
@@ -216,8 +217,8 @@ def read_long(
             f"a long table must have a column of values besides '{time}' and '{node}'; set value to its name"
         )
     table, unused = _without_nodes(table, node, drop, piece=piece)
-    cells = table.times(time, roles.dayfirst)
-    times, groups = cells.times, RowGroups.named(table, roles.series)
+    times, dayfirst, notes = table.times(time, roles.dayfirst)
+    groups = RowGroups.named(table, roles.series)
     place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
     groups.require_ascending(table, time, times, place_of_row, tuple(nodes), may_repeat=roles.duplicates is not None)
     moments, moment_of_row = np.unique(times, return_inverse=True)
@@ -225,29 +226,15 @@ def read_long(
     step_times = moments[steps % len(moments)]
     remedy = "correct it, or list the columns to use in value"
     numbers = np.full((len(steps), len(nodes), len(values)), np.nan)
-    cell_values, kept, notes = table.many_numbers(values, remedy), np.arange(len(times)), cells.notes
+    cell_values, kept = table.many_numbers(values, remedy), np.arange(len(times))
     if roles.duplicates is not None:
         cell_values, kept = merged(cell_values, step_of_row * len(nodes) + place_of_row, roles.duplicates)
         notes += merged_note(len(times), len(kept), roles.duplicates, "the time of a node")
     numbers[step_of_row[kept], place_of_row[kept]] = cell_values
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
-    made = _Steps(numbers, tuple(nodes), tuple(values), step_times, steps // len(moments), groups.names)
-    found = made.on_grid(table, notes, known.per_step(table, step_times, step_of_row))
-    return replace(found, settled=_settled(cells), unused=unused)
-
-
-def _settled(cells: TimeCells) -> dict[str, bool]:
-    return {} if cells.dayfirst is None else {"dayfirst": cells.dayfirst}
-
-
-def _counted(table: Table, series: str | None) -> TimeCells:
-    """Return times that count the rows of each series."""
-    groups = RowGroups.named(table, series).series_of_row
-    order = np.argsort(groups, kind="stable")
-    starts = np.searchsorted(groups[order], groups[order])
-    times = np.empty(len(groups), dtype=np.int64)
-    times[order] = np.arange(len(groups)) - starts
-    return TimeCells(times)
+    known, series = known.per_step(table, step_times, step_of_row), steps // len(moments)
+    names = tuple(nodes), tuple(values)
+    return replace(_on_grid(table, numbers, *names, step_times, series, groups, known, notes, dayfirst), unused=unused)
 
 
 def _numeric(
@@ -281,116 +268,71 @@ def _without_nodes(table: Table, node: str, drop: Sequence[str], *, piece: bool)
     return replace(table, frame=table.frame[kept].reset_index(drop=True)), unused
 
 
-def _node_column(table: Table, others: list[str], named: list[str]) -> str:
-    """Return the column of node names: one with such a name, or the only one that has no numbers."""
-    words = named or [column for column in others if not table.is_numeric(column)]
-    if len(words) != 1:
-        found = f"got {', '.join(words)}" if words else "got none"
-        raise table.refuse(f"a long table must have one column of node names, {found}; set node to its name")
-    return words[0]
-
-
-def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split the column names into nodes and variables; every node must have every variable."""
-    if sep is None:
-        return tuple(columns), ("value",)
-    for column in columns:
-        if column.count(sep) != 1 or not all(column.split(sep)):
-            raise table.refuse(
-                f"column '{column}' must have the form node{sep}variable; rename it, or leave the separator out"
-            )
-    parts = [column.split(sep) for column in columns]
+def nodes_and_channels(
+    table: Table, parts: Sequence[tuple[str, ...]], absent: Callable[[str, str], str]
+) -> tuple[tuple[str, ...], tuple[str, ...], list[int]]:
+    """Return the nodes and channels of columns, and the place of each pair; every node must have every channel."""
     nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts, strict=True))
-    there = {(node, channel) for node, channel in parts}
-    for node in nodes:
-        for channel in channels:
-            if (node, channel) not in there:
-                raise table.refuse(
-                    f"node '{node}' has no column '{node}{sep}{channel}'; every node must have every variable: "
-                    "add it (empty cells are missing values)"
-                )
-    return nodes, channels
+    place = {part: number for number, part in enumerate(parts)}
+    for node, channel in product(nodes, channels):
+        if (node, channel) not in place:
+            what = absent(node, channel)
+            raise table.refuse(f"node '{node}' has no column {what}: add it (empty cells are missing values)")
+    return nodes, channels, [place[pair] for pair in product(nodes, channels)]
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """The steps of all series, one series after another, in the order of the table."""
-
-    values: Values
-    nodes: tuple[str, ...]
-    channels: tuple[str, ...]
-    times: Times
-    series: Int[np.ndarray, " time"]
-    names: tuple[str, ...]
-    counted: bool = False
-
-    def on_grid(self, table: Table, notes: tuple[str, ...], known: SharedColumns) -> Series:
-        """Place steps on a grid of times; added steps are missing values with the covariates of the previous step."""
-        lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
-        several = bool(self.names)
-        grid = Grid.around_each(self.times, lengths, self.names, what) if several else Grid.around(self.times, what)
-        even = self.values
-        if len(grid.times) > len(even):
-            even = np.full((len(grid.times), *even.shape[1:]), np.nan)
-            even[grid.places] = self.values
-        notes += grid.notes
-        if known.covariates and len(grid.times) > len(self.times):
-            notes += ("covariates of the added steps are copied from the previous row",)
-        known = known.on_grid(grid.places, len(grid.times))
-        labels = dict(known.labels)
-        if several:
-            labels["series"] = np.repeat(np.array(self.names, dtype=object), grid.lengths)
-        return Series(
-            even,
-            self.nodes,
-            self.channels,
-            grid.times,
-            known.numbers,
-            known.names,
-            notes=notes,
-            piece=True,
-            lengths=grid.lengths,
-            series_names=self.names,
-            counted=self.counted,
-            labels=labels,
-            levels=known.levels,
-        )
-
-
-FOLDERS = "name of a folder"
-SELECTED = (
-    "where selects rows by column '{name}', which is also a node: its forecasts are valid for the selected rows only; "
-    "if it is not a node, drop it or list it in covariates"
-)
-
-
-def read_series(
-    path: str | Path | Table,
-    *,
-    layout: Layout = "auto",
-    time: TimeName = None,
-    node: str | None = None,
-    value: str | Sequence[str] | None = None,
-    covariates: Sequence[str] = (),
-    sep: str | None = None,
-    series: str | None = None,
-    columns: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    decimal: str = ".",
-    dayfirst: bool | None = None,
-    asked: Sequence[str] = (),
-    where: str | None = None,
-    calendar: Sequence[str] = (),
-    levels: Levels | None = None,
-    duplicates: Duplicates | None = None,
-    piece: bool = False,
+def _on_grid(
+    table: Table,
+    values: Values,
+    nodes: tuple[str, ...],
+    channels: tuple[str, ...],
+    times: Times,
+    series: Int[np.ndarray, " time"],
+    groups: RowGroups,
+    known: SharedColumns,
+    notes: tuple[str, ...],
+    dayfirst: bool | None,
 ) -> Series:
+    """Place the steps of all series on grids; added steps are missing values with the covariates of the step before."""
+    lengths = tuple(np.bincount(series).tolist()) if groups.names else ()
+    grid = Grid.around(times, lengths, groups.names, f"{table.path}: times")
+    notes += grid.notes
+    if len(grid.times) > len(values):
+        even = np.full((len(grid.times), *values.shape[1:]), np.nan)
+        even[grid.places] = values
+        values = even
+        notes += ("covariates of the added steps are copied from the previous row",) if known.covariates else ()
+    known = known.on_grid(grid.places, len(grid.times))
+    labels = dict(known.labels)
+    if groups.names:
+        labels["series"] = np.repeat(np.array(groups.names, dtype=object), grid.lengths)
+    return Series(
+        values,
+        nodes,
+        channels,
+        grid.times,
+        known.numbers,
+        known.names,
+        notes=notes,
+        piece=True,
+        lengths=grid.lengths,
+        series_names=groups.names,
+        counted=groups.counted,
+        settled={} if dayfirst is None else {"dayfirst": dayfirst},
+        labels=labels,
+        levels=known.levels,
+    )
+
+
+def read_series(path: str | Path | Table, *, decimal: str = ".", piece: bool = False, **options: Any) -> Series:
     """Read a table as a series, or as several over the same nodes.
 
     Files end in .csv, .tsv (both also as .gz), .txt, .parquet, .feather or .xlsx; a folder of Parquet files is one
     table if its name ends in .parquet, or if it has files part-*.parquet or folders key=value.
 
-    The path may also be a table that was opened with :func:`tacit.data.open_table`.
+    The path may also be a table that was opened with :func:`tacit.data.open_table`. The ``options`` are ``layout``,
+    ``time``, ``node``, ``value``, ``covariates``, ``sep``, ``series``, ``columns``, ``drop``, ``dayfirst``, ``asked``,
+    ``where``, ``calendar``, ``levels`` and ``duplicates``; see :class:`tacit.data.columns.Columns` for their defaults.
 
     ``time``, ``node``, ``value`` and ``covariates`` name columns. If they are left out, columns are found by their
     names: the time column is called time, date or similar (or contains dates, or is the first and increases). A table
@@ -422,8 +364,7 @@ def read_series(
     >>> levels.nodes, levels.times.tolist(), levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [0, 1, 2, 3], [3.0, nan, nan, 4.0])
     """
-    roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, asked)
-    roles = replace(roles, where=where, calendar=calendar, levels=levels or {}, duplicates=duplicates)
+    roles = Columns.of(options)
     return series_of(path if isinstance(path, Table) else open_table(path, decimal), roles, piece=piece)
 
 
@@ -443,25 +384,27 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
             free = [column for column in free if column != roles.series]
     long = roles.layout == "long" or (roles.layout == "auto" and bool(roles.node or roles.values or called))
     taken = (*called, roles.node, *roles.values)
-    time = find_time(table, roles.time, [column for column in free if column not in taken], long=long)
-    unnamed = [column for column in free if is_unnamed(column) and column not in (time.name, roles.node)]
+    time, time_notes, time_settled = find_time(
+        table, roles.time, [column for column in free if column not in taken], long=long
+    )
+    unnamed = [column for column in free if is_unnamed(column) and column not in (time, roles.node)]
     left = {column: INDEX for column in unnamed if table.is_whole(column)}
-    left |= {column: FOLDERS for column in table.keys if column in free and not roles.uses(column, (time.name, *taken))}
-    own = [column for column in free if column not in (time.name, *taken, *roles.asked) and not roles.uses(column)]
+    left |= {column: FOLDERS for column in table.keys if column in free and not roles.uses(column, (time, *taken))}
+    own = [column for column in free if column not in (time, *taken, *roles.asked) and not roles.uses(column)]
     left |= identifiers(table, own)
-    if time.name is not None and table.unordered:
-        table = table.in_order(table.times(time.name, roles.dayfirst).times)
-    roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
+    if time is not None and table.unordered:
+        table = table.in_order(table.times(time, roles.dayfirst)[0])
+    roles = replace(roles, labels=[name for name in roles.labels if name not in (time, roles.series)])
     words = [name for name in roles.labels if name not in taken and table.is_text(name)]  # labels are not nodes
-    others = [column for column in free if column not in (time.name, *words) and column not in left]
+    others = [column for column in free if column not in (time, *words) and column not in left]
     table = with_yes_no(table, [column for column in others if column not in (*called, roles.node)])
     if long:
         require(
             roles.sep is None,
             f"{table.path}: sep must be used with a wide table, got {roles.sep!r} for a long one; leave it out",
         )
-        assert time.name is not None
-        found = read_long(table, roles, time.name, others, called, left, unknown, piece=piece)
+        assert time is not None
+        found = read_long(table, roles, time, others, called, left, unknown, piece=piece)
     else:
         require(
             roles.node is None and not roles.values,
@@ -469,16 +412,16 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
         )
         for name in () if piece else unknown:
             raise table.refuse(not_there("drop", name, table.columns))
-        found = replace(read_wide(table, roles, time.name, others, left, piece=piece), unused=unknown)
+        found = replace(read_wide(table, roles, time, others, left, piece=piece), unused=unknown)
     absent = tuple(name for name in roles.columns or () if not matching(name, others, roles.sep))
     selected = tuple(SELECTED.format(name=name) for name in roles.labels if name in others)
-    names = {time.name or "time": "time", roles.series or "series": "series"}
+    names = {time or "time": "time", roles.series or "series": "series"}
     found = replace(
         found,
         where=condition and condition.renamed(names),
         unused=(*found.unused, *absent),
-        notes=table.notes + noted + time.notes + selected + found.notes,
-        settled={**time.settled, **selected_by, **found.settled},
+        notes=table.notes + noted + time_notes + selected + found.notes,
+        settled={**time_settled, **selected_by, **found.settled},
     )
     try:
         made = replace(leave_out(found, left, roles.asked, piece=piece), piece=piece)

@@ -1,8 +1,7 @@
 """Windows over one or several series: pairs of past values and a future value, and what is known beside them.
 
-Known columns: what a node has at the time of a target beside its window, covariates and background.
-
-For the target in row $r$ and the newest input in row $r - h$ these are, in this order:
+The known columns are what a node has at the time of a target beside its window. For the target in row $r$ and the
+newest input in row $r - h$ these are, in this order:
 
 - the covariates in row $r$,
 - the covariates in row $r - 1$, without parts of the date and others that follow from the first,
@@ -35,16 +34,6 @@ Known = Float[np.ndarray, "row node known"]
 def num_known(scaling: Scaling, background: Background) -> int:
     """Return the number of known columns of a node."""
     return len(scaling.covariate_names) + len(scaling.lagged_covariates) + background.size
-
-
-def require_nodes(background: Background, nodes: tuple[str, ...]) -> None:
-    """Refuse a background of other nodes."""
-    shape = (len(nodes), len(background.terms))
-    require(
-        not background.terms or background.used.shape == shape,
-        f"used of the background must have shape {shape}, a row per node and a column per term, got "
-        f"{background.used.shape}; pass one for these nodes",
-    )
 
 
 def unknown_ahead(scaling: Scaling, part: Series) -> tuple[str, ...]:
@@ -110,31 +99,23 @@ def level_values(background: Background, values: Values) -> Float[np.ndarray, "r
     >>> level_values(background, series)[..., 0].tolist()
     [[0.0, 0.0], [2.0, 0.0], [3.0, 0.0]]
     """
+    from scipy.signal import lfilter
+
     terms = level_terms(background)
     found = np.zeros((*values.shape[:2], len(terms)))
     filled = forward_filled(values[:, :, :1])[..., 0] if terms else values[..., 0]
     for place, number in enumerate(terms):
         term = background.terms[number]
         assert isinstance(term, Level)
-        level, count = filled[0], np.zeros(values.shape[1])
-        for row, value in enumerate(filled):
-            level = np.where(np.isnan(level), value, level + np.maximum(term.rate, 1 / (1 + count)) * (value - level))
-            count += ~np.isnan(value)
-            found[row, :, place] = np.where(background.used[:, number], np.nan_to_num(level), 0.0)
-    return found
-
-
-def known_columns(
-    scaling: Scaling, background: Background, part: Series, number: int, horizon: int, times: Times
-) -> Float[np.ndarray, "row node known"]:
-    """Return the known columns of the target ``horizon`` steps after each row of one series, in single precision.
-
-    ``times`` are the times of the rows and of the ``horizon`` rows after them, as numbers.
-    """
-    covariates = covariates_ahead(scaling, part, horizon)
-    found = columns_at_targets(scaling, background, covariates, times)[horizon:].astype(np.float32)
-    if places := level_places(scaling, background):
-        found[:, :, places] = level_values(background, scaling.scaled(part, number))
+        for node in background.used[:, number].nonzero()[0]:
+            first = int(np.isnan(filled[:, node]).sum())  # filled values are missing at the start only
+            known = filled[first:, node]
+            plain = min(len(known), max(1, int(1 / term.rate)))  # rows of which the level is the plain mean
+            level = known[:plain].cumsum() / np.arange(1, plain + 1)
+            if len(known) > plain:
+                later, _ = lfilter([term.rate], [1, term.rate - 1], known[plain:], zi=(1 - term.rate) * level[-1:])
+                level = np.concatenate([level, later])
+            found[first:, node, place] = level
     return found
 
 
@@ -265,20 +246,39 @@ class Windows:
         in ``from_zero`` are not centred. With a ``generator``, whole series are assigned to the parts at random.
         The columns of the ``background`` follow the windows.
         """
-        given = _as_one(series)
-        require_nodes(background, given.nodes)
+        given = series if isinstance(series, Series) else Series.joined(series)
+        shape = (given.num_nodes, len(background.terms))
+        require(
+            not background.terms or background.used.shape == shape,
+            f"used of the background must have shape {shape}, a row per node and a column per term, got "
+            f"{background.used.shape}; pass one for these nodes",
+        )
         chosen = _chosen(given.channels, targets)
-        used, left_out = self._usable(given, ahead=self.horizon, targets=chosen)
-        notes = self._season_notes(given, chosen) + left_out
+        used, notes = self._usable(given, ahead=self.horizon, targets=chosen)
+        if given.where is not None:
+            require_some(given, chosen_rows(given), "rows")
+            everywhere = len(self.target_rows(replace(given, where=None), chosen))
+            count = len(self.target_rows(given, chosen))
+            notes = (f"where {given.where.text}: {count:,} of {everywhere:,} targets are used", *notes)
         rows = self.target_rows(used, chosen)
         of_pair = used.series_of_row[rows]
         part, split_notes = assign_parts(of_pair, self.fractions, generator, whole=by == "all" and not cut_series)
-        self._require_parts(part, used)
+        season = "" if used.where is None else f" where {used.where.text}"
+        require(
+            int(np.bincount(part, minlength=3).min()) >= 1,
+            f"fractions {self.fractions} must leave at least one pair for each of training, validation and test, but "
+            f"windows of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
+            f"pair{'s' * (len(part) != 1)}{season}; pass more rows, a shorter window or other fractions",
+        )
         row_of_series = np.arange(len(used)) - used.starts[used.series_of_row]
         train_ends = np.zeros(used.num_series, dtype=np.int64)
         np.maximum.at(train_ends, of_pair[part == 0], 1 + row_of_series[rows[part == 0]])
-        scaled_rows = self._scaled_rows(used, rows[part == 0], train_ends)
-        scaling = Scaling.measured(used, scaled_rows, chosen, by, from_zero)
+        scaled_rows: Bool[np.ndarray, " time"] = row_of_series < train_ends[used.series_of_row]
+        if used.where is not None:  # only the rows of training pairs
+            scaled_rows[:] = False
+            for back in (0, *range(self.horizon, self.horizon + self.window)):
+                scaled_rows[rows[part == 0] - back] = True
+        scaling = Scaling.measured(used, scaled_rows, chosen, by, from_zero).with_gaps(used, scaled_rows)
         unseen = unseen_levels(used, scaled_rows)
         if unseen:
             notes += (f"levels that do not occur in the training part have no effect: {', '.join(unseen)}",)
@@ -314,13 +314,18 @@ class Windows:
         of the last size; see :mod:`tacit.data.times`. A target after the last row is left out if a covariate is
         not known there.
         """
-        used, notes = self._usable(_as_one(series), ahead=0)
+        used, notes = self._usable(series if isinstance(series, Series) else Series.joined(series), ahead=0)
         notes += scaling.new_series_note(used)
         scaling = scaling.of_series(used)
         notes += scaling.no_level_note(used)
         last, left_out = self._where_covariates_are_known(used, scaling, _window_ends(used, self.window, ahead=0))
-        last, season = self._in_season(used, last)
-        notes += left_out + season
+        notes += left_out
+        if used.where is not None:
+            inside = chosen_targets(used, self.horizon)[last]
+            require_some(used, inside, "targets of windows")
+            notes += (f"where {used.where.text}: {inside.sum():,} of {len(last):,} windows are used",)
+            notes += () if known_ahead(used) else (UNKNOWN_AHEAD,)
+            last = last[inside]
         names = np.array(used.series_names)[used.series_of_row[last]] if used.lengths else None
         ahead = [self._shifted(scaling.ordered(part)[:, :, : scaling.out_channels]) for part in used.parts]
         actual = np.concatenate(ahead)[last]
@@ -346,10 +351,14 @@ class Windows:
         for lag in range(self.window):  # one copy of the rows per lag: no memory beyond the result
             inputs[:, :, lag * width : (lag + 1) * width] = features[last - (self.window - 1 - lag)]
         if known:
-            each = [
-                known_columns(scaling, background, part, number, self.horizon, self._numbers_ahead(part))
-                for number, part in enumerate(parts)
-            ]
+            each, places = list[Known](), level_places(scaling, background)
+            for number, part in enumerate(parts):  # of the targets ``horizon`` steps after each row
+                times = time_numbers(extended_times(part.row_times, self.horizon)).numpy()
+                covariates = covariates_ahead(scaling, part, self.horizon)
+                found = columns_at_targets(scaling, background, covariates, times)[self.horizon :].astype(np.float32)
+                if places:
+                    found[:, :, places] = level_values(background, scaling.scaled(part, number))
+                each.append(found)
             inputs[:, :, self.window * width :] = np.concatenate(each)[last]
         ahead = [
             self._shifted(scaling.scaled(part, number)[:, :, : scaling.out_channels]).astype(np.float32)
@@ -358,10 +367,10 @@ class Windows:
         targets = np.concatenate(ahead)[last]
         several = series.lengths or scaling.by != "all"
         numbers = torch.from_numpy(series.series_of_row[last]) if several else None
-        times = time_numbers(self._target_times(series)[last])
         newest = np.concatenate([scaling.covariates(part) for part in parts])[last].astype(np.float32)
         shared = torch.from_numpy(newest) if newest.shape[1] else None  # at the newest step, shared by nodes
-        pairs = Pairs.with_missing(torch.from_numpy(inputs), torch.from_numpy(targets), numbers, times, shared)
+        at = time_numbers(self._target_times(series)[last])
+        pairs = Pairs.with_missing(torch.from_numpy(inputs), torch.from_numpy(targets), numbers, at, shared)
         return replace(pairs, units=scaling.units)
 
     def _usable(self, series: Series, ahead: int, targets: tuple[str, ...] = ()) -> tuple[Series, tuple[str, ...]]:
@@ -395,24 +404,6 @@ class Windows:
         note = f"{short + empty} of {series.num_series} series were left out: {', '.join(reasons)}"
         return series.selected(np.flatnonzero(fits).tolist()), (note,)
 
-    def _season_notes(self, series: Series, targets: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a note on how many targets meet the condition."""
-        if series.where is None:
-            return ()
-        require_some(series, chosen_rows(series), "rows")
-        everywhere = len(self.target_rows(replace(series, where=None), targets))
-        count = len(self.target_rows(series, targets))
-        return (f"where {series.where.text}: {count:,} of {everywhere:,} targets are used",)
-
-    def _in_season(self, series: Series, last: PerPair) -> tuple[Int[np.ndarray, " chosen"], tuple[str, ...]]:
-        """Return the windows of new data whose targets meet the condition, and notes."""
-        if series.where is None:
-            return last, ()
-        inside = chosen_targets(series, self.horizon)[last]
-        require_some(series, inside, "targets of windows")
-        note = f"where {series.where.text}: {inside.sum():,} of {len(last):,} windows are used"
-        return last[inside], (note,) if known_ahead(series) else (note, UNKNOWN_AHEAD)
-
     def _where_covariates_are_known(
         self, series: Series, scaling: Scaling, last: PerPair
     ) -> tuple[Int[np.ndarray, " known"], tuple[str, ...]]:
@@ -435,48 +426,15 @@ class Windows:
             f"no forecast after {after}, where {what} {'is' if len(unknown) == 1 else 'are'} not known; {remedy}",
         )
 
-    def _scaled_rows(
-        self, series: Series, train: PerPair, train_ends: Int[np.ndarray, " series"]
-    ) -> Bool[np.ndarray, " time"]:
-        """Return the rows that scaling uses."""
-        row_of_series = np.arange(len(series)) - series.starts[series.series_of_row]
-        if series.where is None:
-            before_end: Bool[np.ndarray, " time"] = row_of_series < train_ends[series.series_of_row]
-            return before_end
-        rows = np.zeros(len(series), dtype=bool)
-        rows[train] = True
-        for lag in range(self.window):
-            rows[train - self.horizon - lag] = True
-        return rows
-
     def _target_times(self, series: Series) -> Times:
         """Return the time ``horizon`` steps after every row, also after the end of a series."""
-        each = [part.row_times for part in series.parts]
-        later = [extended_times(times, self.horizon)[self.horizon :] for times in each]
-        return np.concatenate(later)
-
-    def _numbers_ahead(self, part: Series) -> Float[np.ndarray, " row"]:
-        """Return the times of the rows of one series and of the ``horizon`` rows after it, as numbers."""
-        return time_numbers(extended_times(part.row_times, self.horizon)).numpy()
-
-    def _require_parts(self, part: PerPair, series: Series) -> None:
-        season = "" if series.where is None else f" where {series.where.text}"
-        require(
-            int(np.bincount(part, minlength=3).min()) >= 1,
-            f"fractions {self.fractions} must leave at least one pair for each of training, validation and test, but "
-            f"windows of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
-            f"pair{'s' * (len(part) != 1)}{season}; pass more rows, a shorter window or other fractions",
-        )
+        return np.concatenate([extended_times(part.row_times, self.horizon)[self.horizon :] for part in series.parts])
 
     def _shifted(self, values: Values) -> Values:
         """Return the values ``horizon`` steps after every row, NaN if there are none."""
         later = np.full_like(values, np.nan)
         later[: -self.horizon] = values[self.horizon :]
         return later
-
-
-def _as_one(series: Series | Sequence[Series]) -> Series:
-    return series if isinstance(series, Series) else Series.joined(series)
 
 
 def _window_ends(series: Series, window: int, ahead: int) -> PerPair:

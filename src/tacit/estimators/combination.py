@@ -64,23 +64,19 @@ def require_combination(
     reason = (
         f"baseline '{loss.baseline}'" if size == 1 else f"{type(estimator).__name__}, which draws {size} at a time,"
     )
+    other = ", or use loss ExpectedError" if num_graphs >= 1 else ""  # with the given number of graphs
+    if num_graphs >= 1 + loss.pairwise:
+        other = ", or use baseline='none' with ScoreFunction()"
     require(
         num_graphs >= needed,
         f"{type(loss).__name__} with {reason} requires num_graphs >= {needed}, got {num_graphs}; raise num_graphs"
-        + _less_demanding(loss, num_graphs),
+        f"{other}",
     )
     require(
         num_graphs % size == 0,
         f"{type(estimator).__name__} draws {size} graphs at a time, so num_graphs must be a multiple of {size}, got "
         f"{num_graphs}; use {num_graphs + 1} or ScoreFunction()",
     )
-
-
-def _less_demanding(loss: Loss, num_graphs: int) -> str:
-    """Suggest an alternative that works with the given number of graphs."""
-    if num_graphs >= 1 + loss.pairwise:
-        return ", or use baseline='none' with ScoreFunction()"
-    return ", or use loss ExpectedError" if num_graphs >= 1 else ""
 
 
 def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, graph: GraphDistribution) -> Credit:

@@ -1,10 +1,7 @@
-"""Checks of what a predictor declares, by flips of single edges.
+"""Checks of what a predictor declares, by flips of single edges of random graphs.
 
-Flip single edges of random graphs and compare the predictions, to test the declared locality.
-
-A check of the declared locality of a predictor: flip edges that must have no effect.
-
-Check that a predictor is differentiable in the graph: flip edges and compare the change with the derivative.
+Locality: flips of edges out of reach must not change the prediction of a node. A derivative for the graph: where a flip
+changes a prediction, the derivative must not be 0.
 """
 
 import copy
@@ -26,6 +23,11 @@ FLIPS = 192
 MOST_ENTRIES = 2**24  # limit on the entries of all graphs: large graphs use fewer flips
 PAIRS = 3
 TOLERANCE = 1e-4
+# Saturated units (ReLU) hide a few changes from the derivative; a threshold on the graph hides at least half of them.
+HIDDEN_SHARE = 0.25
+# The derivative is taken this far inside of 0 and 1: at 0 a ReLU without active neighbours has derivative 0.
+INSIDE = 0.05
+REMEDY = "or use estimator ScoreFunction() or DisARM()"
 
 
 class Flips(NamedTuple):
@@ -110,12 +112,16 @@ def check_locality(
     broken = flips.changed & ~_reaching(flips, graph, num_hops - 1)
     if broken.any():
         trial, node = (int(i) for i in broken.nonzero()[0])
-        edge = f"[{int(flips.node[trial])}, {_source(flips, graph, trial)}]"
+        column = (
+            flips.column[trial]
+            if graph.candidates is None
+            else graph.candidates.sources[flips.row[trial], flips.column[trial]]
+        )
+        edge = f"[{int(flips.node[trial])}, {int(column)}]"
         raise InputError(
-            f"credit by receptive field requires a local predictor, but {name} declares "
-            f"num_hops={num_hops} and its output"
-            f" at node {node} changed with edge {edge}, which is out of reach; "
-            'use credit="global", or correct num_hops'
+            f"credit by receptive field requires a local predictor, but {name} declares num_hops={num_hops} and its "
+            f'output at node {node} changed with edge {edge}, which is out of reach; use credit="global", or correct '
+            "num_hops"
         )
 
 
@@ -130,18 +136,6 @@ def _reaching(flips: Flips, graph: GraphDistribution, num_steps: int) -> Bool[Te
         reads = graph.candidates.sources[row, slot] == flips.node[trial]
         reaching[trial[reads], graph.candidates.row_node[row[reads]]] = True
     return reaching
-
-
-def _source(flips: Flips, graph: GraphDistribution, trial: int) -> int:
-    column = int(flips.column[trial])
-    return column if graph.candidates is None else int(graph.candidates.sources[int(flips.row[trial]), column])
-
-
-# Saturated units (ReLU) hide a few changes from the derivative; a threshold on the graph hides at least half of them.
-HIDDEN_SHARE = 0.25
-# The derivative is taken this far inside of 0 and 1: at 0 a ReLU without active neighbours has derivative 0.
-INSIDE = 0.05
-REMEDY = "or use estimator ScoreFunction() or DisARM()"
 
 
 @torch.enable_grad()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -13,7 +14,6 @@ from tacit.data import Split
 from tacit.experiments.study import LOSS_METRICS, LOSS_TABLE, Listener
 from tacit.graph import BernoulliGraph
 from tacit.interrupts import deferred_interrupts
-from tacit.locks import Lock
 from tacit.pipeline import MOST_TESTED, pair_forecasts
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for, replica_seeds
@@ -56,59 +56,58 @@ def run_demo(
     listener = listener or Listener()
     system = config.system.build()
     some = system.generate(50, seed).targets
-    (
-        config.training.build(),
-        config.model.build(system.true_graph(), system.true_predictor(), some),
-    )  # refuse before work
+    config.training.build()  # refuse before work
+    config.model.build(system.true_graph(), system.true_predictor(), some)
+    runs, interrupted = dict[str, Run](), False
     with new_directory(directory) as lock:
-        return _run(system, config, lock, directory, seed, device, command, listener)
-
-
-def _run(
-    system: CommunitySystem,
-    config: DemoConfig,
-    lock: Lock,
-    directory: Path,
-    seed: int,
-    device: torch.device,
-    command: str,
-    listener: Listener,
-) -> Demo:
-    listener.stage(f"drawing {config.system.num_pairs:,} pairs of {system.num_nodes} nodes")
-    pairs = system.generate(config.system.num_pairs, seed).to(device).split()
-    listener.stage("computing the optimal values")
-    optimal = _optimal(system, config, pairs, seed)
-
-    runs: dict[str, Run] = {}
-    interrupted = False
-    try:
-        for name in TITLES:
-            if interrupted:
-                break
-            result = _train(name, system, config, pairs, seed, listener)
-            with deferred_interrupts() as held:
-                listener.stage(f"{TITLES[name]}: scoring on the test pairs")
-                identified = _identify(result, pairs, seed)
-                record = _record(name, system, config, pairs, seed, command, result, optimal, identified)
-                lock.require()
-                write_run(
-                    directory / name,
-                    record,
-                    result.model,
-                    [history_line(epoch) for epoch in result.history],
-                    EdgeFindings(identifiable=identified.flags()),
-                    pair_forecasts(result.model, pairs.test, seed),
-                )
-                runs[name] = read_run(directory / name)
-            interrupted = result.interrupted or bool(held)
-    except KeyboardInterrupt:  # between two fits: finished runs are kept
-        if not runs:
-            raise
-        interrupted = True
-    with deferred_interrupts():
-        listener.stage("drawing the report")
-        lock.require()
-        report = draw_demo(directory, runs)
+        listener.stage(f"drawing {config.system.num_pairs:,} pairs of {system.num_nodes} nodes")
+        pairs = system.generate(config.system.num_pairs, seed).to(device).split()
+        listener.stage("computing the optimal values")
+        optimal = _optimal(system, config, pairs, seed)
+        try:
+            for name in TITLES:
+                if interrupted:
+                    break
+                result = _train(name, system, config, pairs, seed, listener)
+                with deferred_interrupts() as held:
+                    listener.stage(f"{TITLES[name]}: scoring on the test pairs")
+                    train, generator = pairs.train, generator_for(seed, "identify", pairs.train.inputs.device)
+                    identified = identify(
+                        result.model, train.inputs, train.targets, generator=generator, num_pairs=len(train)
+                    )
+                    scored = _scored(result, system, pairs, seed, identified)
+                    record = Record(
+                        title=TITLES[name],
+                        command=command,
+                        config={**config.model_dump(mode="json"), "psi": name},
+                        seed=seed,
+                        versions=versions(),
+                        device=describe_device(pairs.test.inputs.device),
+                        optimal=optimal,
+                        paper=_paper(config),
+                        node_names=[str(node) for node in range(system.num_nodes)],
+                        true_edge_probs=system.true_edge_probs.tolist(),
+                        **scored,
+                    )
+                    lock.require()
+                    write_run(
+                        directory / name,
+                        record,
+                        result.model,
+                        [history_line(epoch) for epoch in result.history],
+                        EdgeFindings(identifiable=identified.flags()),
+                        pair_forecasts(result.model, pairs.test, seed),
+                    )
+                    runs[name] = read_run(directory / name)
+                interrupted = result.interrupted or bool(held)
+        except KeyboardInterrupt:  # between two fits: finished runs are kept
+            if not runs:
+                raise
+            interrupted = True
+        with deferred_interrupts():
+            listener.stage("drawing the report")
+            lock.require()
+            report = draw_demo(directory, runs)
     return Demo(runs, directory, report, complete=len(runs) == len(TITLES) and not result.interrupted)
 
 
@@ -116,15 +115,10 @@ def _train(
     name: str, system: CommunitySystem, config: DemoConfig, pairs: Split, seed: int, listener: Listener
 ) -> FitResult:
     generator = generator_for(seed, name)
-    hops, in_channels, channels = system.hop_weights.shape
-    predictor = (
-        system.true_predictor()
-        if name == "known"
-        else HopPredictor.random(hops, in_channels, channels, generator=generator)
-    )
+    known, sizes = name == "known", system.hop_weights.shape
+    predictor = system.true_predictor() if known else HopPredictor.random(*sizes, generator=generator)
     graph = BernoulliGraph.uniform(system.num_nodes, generator=generator, link=config.model.build_link())
     model = config.model.build(graph, predictor, pairs.train.targets)
-    replicas = 1 if name == "known" else config.training.replicas
     listener.stage(f"{TITLES[name]}: compiling the training step")
     truth = system.true_edge_probs.to(pairs.train.inputs.device)
     return fit(
@@ -132,17 +126,31 @@ def _train(
         pairs.train,
         pairs.validation,
         config.training.build(),
-        seeds=replica_seeds(seed, replicas),
+        seeds=replica_seeds(seed, 1 if known else config.training.replicas),
         compile=config.training.compile,
         monitor=lambda edge_probs, _: {"edge_prob_mae": (edge_probs - truth).abs().mean((1, 2)).tolist()},
         on_progress=listener.step,
     )
 
 
-def _identify(result: FitResult, pairs: Split, seed: int) -> Identifiability:
-    generator = generator_for(seed, "identify", pairs.train.inputs.device)
-    train = pairs.train
-    return identify(result.model, train.inputs, train.targets, generator=generator, num_pairs=len(train))
+def _scored(
+    result: FitResult, system: CommunitySystem, pairs: Split, seed: int, identified: Identifiability
+) -> dict[str, Any]:
+    """Return the parts of a record that follow from a fit."""
+    model, device = result.model, pairs.test.inputs.device
+    scores = predictive_metrics(model, pairs.test, model.loss, generator=generator_for(seed, "score", device))
+    tested = pairs.test[:MOST_TESTED]
+    goodness = goodness_of_fit(model, tested, generator=generator_for(seed, "goodness", device))
+    errors = edge_prob_errors(model.graph.edge_probs, system.true_edge_probs, identified.identifiable)
+    return {
+        "timings": {name: getattr(result, name) for name in ("train_seconds", "compile_seconds", "steps")},
+        "metrics": {**errors, **scores},
+        "replicas": [vars(replica) for replica in result.replicas],
+        "best_replica": result.best,
+        "warnings": result.warnings,
+        "findings": [*goodness.sentences(), *identified.sentences()],
+        "goodness": goodness.to_dict(),
+    }
 
 
 def _optimal(system: CommunitySystem, config: DemoConfig, pairs: Split, seed: int) -> dict[str, float]:
@@ -168,43 +176,3 @@ def _paper(config: DemoConfig) -> dict[str, float]:
         return {}
     row = LOSS_TABLE["mmd" if config.model.loss == "energy" and config.model.scope == "node" else config.model.loss]
     return dict(zip(LOSS_METRICS, (mean for mean, _ in row), strict=True))
-
-
-def _record(
-    name: str,
-    system: CommunitySystem,
-    config: DemoConfig,
-    pairs: Split,
-    seed: int,
-    command: str,
-    result: FitResult,
-    optimal: dict[str, float],
-    identified: Identifiability,
-) -> Record:
-    model, device = result.model, pairs.test.inputs.device
-    scores = predictive_metrics(model, pairs.test, model.loss, generator=generator_for(seed, "score", device))
-    tested = pairs.test[:MOST_TESTED]
-    goodness = goodness_of_fit(model, tested, generator=generator_for(seed, "goodness", device))
-    return Record(
-        title=TITLES[name],
-        command=command,
-        config={**config.model_dump(mode="json"), "psi": name},
-        seed=seed,
-        versions=versions(),
-        device=describe_device(device),
-        timings={
-            "train_seconds": result.train_seconds,
-            "compile_seconds": result.compile_seconds,
-            "steps": result.steps,
-        },
-        metrics={**edge_prob_errors(model.graph.edge_probs, system.true_edge_probs, identified.identifiable), **scores},
-        optimal=optimal,
-        paper=_paper(config),
-        replicas=[vars(replica) for replica in result.replicas],
-        best_replica=result.best,
-        node_names=[str(node) for node in range(system.num_nodes)],
-        true_edge_probs=system.true_edge_probs.tolist(),
-        warnings=result.warnings,
-        findings=[*goodness.sentences(), *identified.sentences()],
-        goodness=goodness.to_dict(),
-    )

@@ -1,11 +1,13 @@
 """Predictors of another family than the system: stacks of graph convolutions, trained together with theta."""
 
+from functools import partial
+
 import torch
 from matplotlib.figure import Figure
 
 from tacit.config import ModelConfig
 from tacit.experiments.replication import describe, mean_and_deviation, paper_pairs, quick_note, train
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.predictors import ConvolutionStack
 from tacit.randomness import generator_for
 from tacit.report import heatmap_pair
@@ -44,7 +46,7 @@ class GenericGNN(Study):
 
     def tasks(self) -> list[Task]:
         """One per list of widths."""
-        return [Task(_slug(widths), _work(widths)) for widths in PAPER]
+        return [Task(_slug(widths), partial(_work, widths)) for widths in PAPER]
 
     def tables(self, records: Records) -> list[Table]:
         """Errors on and off the diagonal of the kept run, and whether it converged."""
@@ -87,16 +89,13 @@ def _slug(widths: tuple[int, ...]) -> str:
     return "-".join(map(str, widths))
 
 
-def _work(widths: tuple[int, ...]) -> Work:
-    def work(options: Options, listener: Listener) -> Values:
-        system, pairs = CommunitySystem(), paper_pairs(options)
-        predictor = ConvolutionStack.random(widths, self_loops=True, generator=generator_for(0, "stack"))
-        listener.stage(f"generic-gnn, {list(widths)}: training")
-        result = train(MODEL, system, pairs, options, listener, predictor=predictor, settings=SETTINGS)
-        listener.stage(f"generic-gnn, {list(widths)}: scoring")
-        probs = result.model.graph.probs_from(result.parameters["graph.edge_logits"]).cpu()
-        off = ~torch.eye(system.num_nodes, dtype=torch.bool)
-        errors = [(p - system.true_edge_probs).abs()[off].mean().item() for p in probs]
-        return {**describe(result, system, pairs), "off_diagonal": errors}
-
-    return work
+def _work(widths: tuple[int, ...], options: Options, listener: Listener) -> Values:
+    system, pairs = CommunitySystem(), paper_pairs(options)
+    predictor = ConvolutionStack.random(widths, self_loops=True, generator=generator_for(0, "stack"))
+    listener.stage(f"generic-gnn, {list(widths)}: training")
+    result = train(MODEL, system, pairs, options, listener, predictor=predictor, settings=SETTINGS)
+    listener.stage(f"generic-gnn, {list(widths)}: scoring")
+    probs = result.model.graph.probs_from(result.parameters["graph.edge_logits"]).cpu()
+    off = ~torch.eye(system.num_nodes, dtype=torch.bool)
+    errors = [(p - system.true_edge_probs).abs()[off].mean().item() for p in probs]
+    return {**describe(result, system, pairs), "off_diagonal": errors}

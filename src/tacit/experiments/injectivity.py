@@ -1,10 +1,11 @@
 """How often A -> sigma(A x) is injective for random x: all rows a in {0, 1}^N, compared with the lemma."""
 
 import itertools
+from functools import partial
 
 import torch
 
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.randomness import generator_for
 
 SIZES = (2, 3, 4, 5, 6, 8)
@@ -23,7 +24,7 @@ class Injectivity(Study):
 
     def tasks(self) -> list[Task]:
         """One per number of nodes."""
-        return [Task(f"nodes-{size}", _work(size)) for size in SIZES]
+        return [Task(f"nodes-{size}", partial(_work, size)) for size in SIZES]
 
     def tables(self, records: Records) -> list[Table]:
         """Shares of injective inputs, and whether the lemma agrees for each of them."""
@@ -57,19 +58,16 @@ def off_all_hyperplanes(inputs: torch.Tensor) -> torch.Tensor:
     return ((inputs @ deltas.T).abs() > 1e-9).all(1)
 
 
-def _work(size: int) -> Work:
-    def work(options: Options, listener: Listener) -> Values:
-        del options, listener
-        generator = generator_for(size, "injectivity")
-        normal = torch.randn(INPUTS, size, generator=generator, dtype=torch.float64)
-        integer = torch.randint(-INTEGER_RANGE, INTEGER_RANGE + 1, (INPUTS, size), generator=generator).double()
-        found: Values = {"inputs": INPUTS}
-        for name, inputs in (("normal", normal), ("integer", integer)):
-            by_rows, by_lemma = injective(inputs), off_all_hyperplanes(inputs)
-            found[name] = {
-                "injective": by_rows.double().mean().item(),
-                "agree": int((by_rows == by_lemma).sum()),
-            }
-        return found
-
-    return work
+def _work(size: int, options: Options, listener: Listener) -> Values:
+    del options, listener
+    generator = generator_for(size, "injectivity")
+    normal = torch.randn(INPUTS, size, generator=generator, dtype=torch.float64)
+    integer = torch.randint(-INTEGER_RANGE, INTEGER_RANGE + 1, (INPUTS, size), generator=generator).double()
+    found: Values = {"inputs": INPUTS}
+    for name, inputs in (("normal", normal), ("integer", integer)):
+        by_rows, by_lemma = injective(inputs), off_all_hyperplanes(inputs)
+        found[name] = {
+            "injective": by_rows.double().mean().item(),
+            "agree": int((by_rows == by_lemma).sum()),
+        }
+    return found

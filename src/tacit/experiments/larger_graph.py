@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from tacit.config import ModelConfig
-from tacit.experiments.replication import column, describe, mean_and_deviation, paper_pairs, quick_note, train
+from tacit.experiments.replication import column, mean_and_deviation, paper_pairs, quick_note, train_and_describe
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.report import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -52,9 +52,7 @@ def _work(options: Options, listener: Listener) -> Values:
     system = CommunitySystem(community_edge_probs(QUICK_COMMUNITIES if options.quick else COMMUNITIES))
     listener.stage("larger-graph: drawing pairs")
     pairs = paper_pairs(options, system)
-    listener.stage("larger-graph: training")
     seeds = range(min(options.seeds, MOST_RUNS))
-    predictor = system.true_predictor()
-    result = train(MODEL, system, pairs, options, listener, predictor=predictor, settings=SETTINGS, seeds=seeds)
-    listener.stage("larger-graph: scoring")
-    return {**describe(result, system, pairs), "nodes": system.num_nodes}
+    chosen: Values = {"predictor": system.true_predictor(), "settings": SETTINGS, "seeds": seeds}
+    values = train_and_describe("larger-graph", MODEL, system, pairs, options, listener, **chosen)
+    return {**values, "nodes": system.num_nodes}

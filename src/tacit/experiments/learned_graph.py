@@ -6,13 +6,12 @@ from tacit.experiments.replication import (
     GOOD_NOTE,
     PAPER_MODEL,
     column,
-    describe,
     good_runs,
     mean_and_deviation,
     paper_pairs,
     predictor_for,
     quick_note,
-    train,
+    train_and_describe,
 )
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.report import heatmap_pair
@@ -51,7 +50,5 @@ class LearnedGraph(Study):
 
 def _work(options: Options, listener: Listener) -> Values:
     system, pairs = CommunitySystem(), paper_pairs(options)
-    listener.stage("learned-graph: training")
-    result = train(PAPER_MODEL, system, pairs, options, listener, predictor=predictor_for(system, "learned"))
-    listener.stage("learned-graph: scoring")
-    return describe(result, system, pairs)
+    predictor = predictor_for(system, "learned")
+    return train_and_describe("learned-graph", PAPER_MODEL, system, pairs, options, listener, predictor=predictor)

@@ -1,6 +1,7 @@
 """The main table of the paper: eight losses, and their errors of edge probabilities and predictions."""
 
 import warnings
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from tacit.experiments.replication import (
 )
 from tacit.experiments.study import LOSS_METRICS as METRICS
 from tacit.experiments.study import LOSS_TABLE as PAPER
-from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Task, Values
 from tacit.systems import CommunitySystem
 
 SHARED: dict[str, Any] = {"num_graphs": 64, "share_graphs": True}
@@ -45,7 +46,9 @@ class Losses(Study):
 
     def tasks(self) -> list[Task]:
         """One per row and kind of psi."""
-        return [Task(f"{psi}-{row}", _row(row, psi)) for psi in ("learned", "known") for row in (*PAPER, "ours")]
+        return [
+            Task(f"{psi}-{row}", partial(_row, row, psi)) for psi in ("learned", "known") for row in (*PAPER, "ours")
+        ]
 
     def tables(self, records: Records) -> list[Table]:
         """One for each kind of psi; the first includes the values of the paper."""
@@ -54,26 +57,23 @@ class Losses(Study):
         return [_table(title, {name: records[f"{psi}-{name}"] for name in names}, psi) for psi, title in titles.items()]
 
 
-def _row(row: str, psi: str) -> Work:
-    def work(options: Options, listener: Listener) -> Values:
-        system = CommunitySystem()
-        pairs = paper_pairs(options)
-        settings, config, chosen = PAPER_SETTINGS, OUR_MODEL, ""
-        grid: Values = {"losses": {}, "train_seconds": 0.0}
-        predictor = predictor_for(system, psi)
-        if row == "elbo":
-            chosen, config, grid = _best_elbo(system, pairs, psi, options, listener)
-        elif row == "ours":
-            settings = OUR_SETTINGS
-        else:
-            config = ROWS[row]
-        listener.stage(f"losses, {row}, psi {psi}: training")
-        result = train(config, system, pairs, options, listener, predictor=predictor, settings=settings)
-        listener.stage(f"losses, {row}, psi {psi}: scoring")
-        values = {**describe(result, system, pairs), "chosen": chosen, "grid": grid["losses"]}
-        return {**values, "train_seconds": values["train_seconds"] + grid["train_seconds"]}
-
-    return work
+def _row(row: str, psi: str, options: Options, listener: Listener) -> Values:
+    system = CommunitySystem()
+    pairs = paper_pairs(options)
+    settings, config, chosen = PAPER_SETTINGS, OUR_MODEL, ""
+    grid: Values = {"losses": {}, "train_seconds": 0.0}
+    predictor = predictor_for(system, psi)
+    if row == "elbo":
+        chosen, config, grid = _best_elbo(system, pairs, psi, options, listener)
+    elif row == "ours":
+        settings = OUR_SETTINGS
+    else:
+        config = ROWS[row]
+    listener.stage(f"losses, {row}, psi {psi}: training")
+    result = train(config, system, pairs, options, listener, predictor=predictor, settings=settings)
+    listener.stage(f"losses, {row}, psi {psi}: scoring")
+    values = {**describe(result, system, pairs), "chosen": chosen, "grid": grid["losses"]}
+    return {**values, "train_seconds": values["train_seconds"] + grid["train_seconds"]}
 
 
 def elbo_grid(truth: torch.Tensor) -> dict[str, ModelConfig]:

@@ -1,18 +1,17 @@
 """The effect of the number of graphs per pair: final losses and errors for 2 to 64 graphs."""
 
+from functools import partial
 from itertools import product
 
 from tacit.config import ModelConfig
 from tacit.experiments.replication import (
-    PAPER_SETTINGS,
     column,
-    describe,
     mean_and_deviation,
     paper_pairs,
     quick_note,
-    train,
+    train_and_describe,
 )
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.systems import CommunitySystem
 
 NUMBERS = (2, 4, 8, 16, 32, 64)
@@ -34,7 +33,7 @@ class NumGraphs(Study):
 
     def tasks(self) -> list[Task]:
         """One per loss and number."""
-        return [Task(f"{loss}-{number:02}", _work(loss, number)) for loss in LOSSES for number in NUMBERS]
+        return [Task(f"{loss}-{number:02}", partial(_work, loss, number)) for loss in LOSSES for number in NUMBERS]
 
     def tables(self, records: Records) -> list[Table]:
         """All losses and numbers."""
@@ -51,17 +50,10 @@ class NumGraphs(Study):
         return [Table("Graphs per pair", ["loss", "graphs per pair", *METRICS.values()], rows, notes)]
 
 
-def _work(loss: str, number: int) -> Work:
-    def work(options: Options, listener: Listener) -> Values:
-        system, pairs = CommunitySystem(), paper_pairs(options)
-        config = ModelConfig(loss=loss, scope="joint", baseline="paper", num_graphs=number)
-        listener.stage(f"num-graphs, {loss}, {number} graphs: training")
-        seeds = range(min(options.seeds, MOST_RUNS))
-        predictor = system.true_predictor()
-        result = train(
-            config, system, pairs, options, listener, predictor=predictor, settings=PAPER_SETTINGS, seeds=seeds
-        )
-        listener.stage(f"num-graphs, {loss}, {number} graphs: scoring")
-        return describe(result, system, pairs)
-
-    return work
+def _work(loss: str, number: int, options: Options, listener: Listener) -> Values:
+    system, pairs = CommunitySystem(), paper_pairs(options)
+    config = ModelConfig(loss=loss, scope="joint", baseline="paper", num_graphs=number)
+    chosen: Values = {"predictor": system.true_predictor(), "seeds": range(min(options.seeds, MOST_RUNS))}
+    return train_and_describe(
+        f"num-graphs, {loss}, {number} graphs", config, system, pairs, options, listener, **chosen
+    )

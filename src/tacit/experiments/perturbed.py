@@ -1,18 +1,19 @@
 """The effect of errors in psi: edge probabilities learned with a predictor that is fixed at a perturbed truth."""
 
+from functools import partial
+
 import torch
 from matplotlib.figure import Figure
 
 from tacit.experiments.replication import (
     PAPER_MODEL,
     column,
-    describe,
     mean_and_deviation,
     paper_pairs,
     quick_note,
-    train,
+    train_and_describe,
 )
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.randomness import generator_for
 from tacit.report import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -35,7 +36,7 @@ class Perturbed(Study):
 
     def tasks(self) -> list[Task]:
         """One per size of the perturbation; the runs are replicas, each with its own psi."""
-        return [Task(f"up-to-{size}", _work(size)) for size in PAPER]
+        return [Task(f"up-to-{size}", partial(_work, size)) for size in PAPER]
 
     def tables(self, records: Records) -> list[Table]:
         """The table of the paper with the values of tacit."""
@@ -58,19 +59,13 @@ class Perturbed(Study):
         return {"heatmaps": heatmap_pair(rows, community_edge_probs())}
 
 
-def _work(size: float) -> Work:
-    def work(options: Options, listener: Listener) -> Values:
-        system, pairs = CommunitySystem(), paper_pairs(options)
-        stack = []
-        for seed in range(options.seeds):
-            generator = generator_for(seed, f"perturbation {size}")
-            delta = size * (2 * torch.rand(system.hop_weights.shape, generator=generator) - 1)
-            stack.append((1 + delta) * system.hop_weights)
-        constants = {"predictor.hop_weights": torch.stack(stack).to(options.torch_device)}
-        listener.stage(f"perturbed up to {size}: training")
-        predictor = system.true_predictor()
-        result = train(PAPER_MODEL, system, pairs, options, listener, predictor=predictor, constants=constants)
-        listener.stage(f"perturbed up to {size}: scoring")
-        return describe(result, system, pairs, constants=constants)
-
-    return work
+def _work(size: float, options: Options, listener: Listener) -> Values:
+    system, pairs = CommunitySystem(), paper_pairs(options)
+    stack = []
+    for seed in range(options.seeds):
+        generator = generator_for(seed, f"perturbation {size}")
+        delta = size * (2 * torch.rand(system.hop_weights.shape, generator=generator) - 1)
+        stack.append((1 + delta) * system.hop_weights)
+    constants = {"predictor.hop_weights": torch.stack(stack).to(options.torch_device)}
+    chosen: Values = {"predictor": system.true_predictor(), "constants": constants}
+    return train_and_describe(f"perturbed up to {size}", PAPER_MODEL, system, pairs, options, listener, **chosen)

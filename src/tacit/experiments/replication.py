@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -135,6 +136,25 @@ def describe(
         "train_seconds": result.train_seconds,
         "steps": result.steps,
     }
+
+
+def train_and_describe(
+    what: str,
+    config: ModelConfig,
+    system: CommunitySystem,
+    pairs: Split,
+    options: Options,
+    listener: Listener,
+    *,
+    constants: dict[str, Tensor] | None = None,
+    loss: Loss | None = None,
+    **training: Any,
+) -> Values:
+    """Return the result of every run of :func:`train`; ``what`` is the name of the training for the listener."""
+    listener.stage(f"{what}: training")
+    result = train(config, system, pairs, options, listener, constants=constants, **training)
+    listener.stage(f"{what}: scoring")
+    return describe(result, system, pairs, constants=constants, loss=loss)
 
 
 def put(model: LatentGraphModel, stack: dict[str, Tensor], replica: int) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -61,36 +61,25 @@ def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | 
 
         def write(record: Values, task: str) -> None:
             lock.require()
-            _write(record, there, task)
+            with made(folder):
+                write_atomic(folder / f"{task}.json", f"{json.dumps(record)}\n".encode())
 
-        _do_tasks(study, there, options, pool, listener, write)
+        name, tasks, folder = study.name, [task.name for task in study.tasks()], there / "records"
+        missing = [task for task in tasks if not (folder / f"{task}.json").exists()]
+        done = len(tasks) - len(missing)
+        if pool is None:
+            for number, task in enumerate(missing, done + 1):
+                listener.stage(f"{name} {number} of {len(tasks)}, {task}: preparing")
+                write(do_task(study, task, options, listener), task)
+        elif missing:
+            listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
+            with closing(pool.records(study, missing, options)) as records:  # Ctrl-C here stops the other tasks
+                for number, (task, record) in enumerate(records, done + 1):
+                    write(record, task)
+                    listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
         listener.stage(f"{study.name}: drawing")
         lock.require()
         draw_study(study, directory)
-
-
-def _do_tasks(
-    study: Study,
-    directory: Path,
-    options: Options,
-    pool: Workers | None,
-    listener: Listener,
-    write: Callable[[Values, str], None],
-) -> None:
-    """Run the tasks of a study that have no record yet, and pass each record to ``write``."""
-    name, tasks = study.name, [task.name for task in study.tasks()]
-    missing = [task for task in tasks if not _record_path(directory, task).exists()]
-    done = len(tasks) - len(missing)
-    if pool is None:
-        for number, task in enumerate(missing, done + 1):
-            listener.stage(f"{name} {number} of {len(tasks)}, {task}: preparing")
-            write(do_task(study, task, options, listener), task)
-    elif missing:
-        listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
-        with closing(pool.records(study, missing, options)) as records:  # Ctrl-C here stops the other tasks
-            for number, (task, record) in enumerate(records, done + 1):
-                write(record, task)
-                listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
 
 
 def require_startable(studies: Sequence[Study], directory: Path, options: Options) -> None:
@@ -195,17 +184,6 @@ def read_records(directory: Path) -> dict[str, Values]:
             raise InputError(f"{path} must be a record, but is not one; remove it to run it again")
         found[path.stem] = values
     return found
-
-
-def _write(record: Values, directory: Path, task: str) -> None:
-    """Write the record of a task atomically."""
-    path = _record_path(directory, task)
-    with made(path.parent):
-        write_atomic(path, f"{json.dumps(record)}\n".encode())
-
-
-def _record_path(directory: Path, task: str) -> Path:
-    return directory / "records" / f"{task}.json"
 
 
 def _require_same_options(study: Study, directory: Path, options: Options) -> None:

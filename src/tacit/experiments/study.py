@@ -1,7 +1,4 @@
-"""The interface of a study, its records, and the numbers of the paper that several studies use.
-
-The interface of a study: tasks that make records, and tables and figures drawn from the records.
-"""
+"""The interface of a study: tasks that make records, tables and figures of them, and numbers that studies share."""
 
 import time
 import traceback

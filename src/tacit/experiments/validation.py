@@ -1,6 +1,7 @@
 """The figure of losses during training: with and without baseline, psi known and learned, mean and deviation."""
 
 import statistics
+from functools import partial
 
 import torch
 from matplotlib.figure import Figure
@@ -23,7 +24,7 @@ from tacit.experiments.replication import (
     quick_note,
     train,
 )
-from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Task, Values
 from tacit.randomness import generator_for
 from tacit.report import bands
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -46,7 +47,7 @@ class Validation(Study):
 
     def tasks(self) -> list[Task]:
         """One per setting, and the optimal values."""
-        return [Task("optimal", _optimal), *(Task(_slug(name), _work(*SETTINGS[name])) for name in SETTINGS)]
+        return [Task("optimal", _optimal), *(Task(_slug(name), partial(_work, *SETTINGS[name])) for name in SETTINGS)]
 
     def tables(self, records: Records) -> list[Table]:
         """The values at the end of training, with the optimal ones."""
@@ -105,21 +106,18 @@ def _excess(values: Values, least: float) -> str:
     return f"{above / abs(least):.2%}{deviations}"
 
 
-def _work(baseline: str, psi: str) -> Work:
-    def work(options: Options, listener: Listener) -> Values:
-        system, pairs = CommunitySystem(), paper_pairs(options)
-        ours = baseline == "ours"
-        config = OUR_MODEL if ours else PAPER_MODEL.model_copy(update={"baseline": baseline})
-        listener.stage(f"validation, baseline {baseline}, psi {psi}: training")
-        predictor = predictor_for(system, psi)
-        model_for_scores = PAPER_MODEL.build(system.true_graph(), predictor_for(system, psi)).to(options.torch_device)
-        settings = OUR_SETTINGS if ours else PAPER_SETTINGS
-        watch = _watch(model_for_scores, system, pairs)
-        result = train(config, system, pairs, options, listener, predictor=predictor, monitor=watch, settings=settings)
-        listener.stage(f"validation, baseline {baseline}, psi {psi}: scoring")
-        return describe(result, system, pairs, loss=model_for_scores.loss)  # the same loss for all settings
-
-    return work
+def _work(baseline: str, psi: str, options: Options, listener: Listener) -> Values:
+    system, pairs = CommunitySystem(), paper_pairs(options)
+    ours = baseline == "ours"
+    config = OUR_MODEL if ours else PAPER_MODEL.model_copy(update={"baseline": baseline})
+    listener.stage(f"validation, baseline {baseline}, psi {psi}: training")
+    predictor = predictor_for(system, psi)
+    model_for_scores = PAPER_MODEL.build(system.true_graph(), predictor_for(system, psi)).to(options.torch_device)
+    settings = OUR_SETTINGS if ours else PAPER_SETTINGS
+    watch = _watch(model_for_scores, system, pairs)
+    result = train(config, system, pairs, options, listener, predictor=predictor, monitor=watch, settings=settings)
+    listener.stage(f"validation, baseline {baseline}, psi {psi}: scoring")
+    return describe(result, system, pairs, loss=model_for_scores.loss)  # the same loss for all settings
 
 
 def _watch(model: LatentGraphModel, system: CommunitySystem, pairs: Split) -> Monitor:

@@ -1,12 +1,13 @@
 """Number of steps until each baseline or estimator reaches a given error on theta."""
 
 import statistics
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from tacit.config import ModelConfig
 from tacit.experiments.replication import PAPER_MODEL, paper_pairs, quick_note, train
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.report import bands
 from tacit.systems import CommunitySystem
 
@@ -30,7 +31,7 @@ class Variance(Study):
 
     def tasks(self) -> list[Task]:
         """One per gradient estimator."""
-        return [Task(_slug(name), _work(config)) for name, config in WAYS.items()]
+        return [Task(_slug(name), partial(_work, config)) for name, config in WAYS.items()]
 
     def tables(self, records: Records) -> list[Table]:
         """Steps with their spread, and as a ratio to training without a baseline."""
@@ -85,17 +86,14 @@ def _slug(name: str) -> str:
     return name.replace("'", "").replace(":", "").replace(",", "").replace(" ", "-").lower()
 
 
-def _work(config: ModelConfig) -> Work:
-    def work(options: Options, listener: Listener) -> Values:
-        system, pairs = CommunitySystem(), paper_pairs(options)
-        listener.stage(f"variance, {config.estimator}, baseline {config.baseline}: training")
-        predictor = system.true_predictor()
-        result = train(config, system, pairs, options, listener, predictor=predictor, trace_every=EVERY)
-        by_run = zip(*(line["edge_prob_mae"] for line in result.trace), strict=True)
-        return {
-            "steps_seen": [line["step"] for line in result.trace],
-            "errors": [[round(error, 5) for error in line] for line in by_run],
-            "train_seconds": result.train_seconds,
-        }
-
-    return work
+def _work(config: ModelConfig, options: Options, listener: Listener) -> Values:
+    system, pairs = CommunitySystem(), paper_pairs(options)
+    listener.stage(f"variance, {config.estimator}, baseline {config.baseline}: training")
+    predictor = system.true_predictor()
+    result = train(config, system, pairs, options, listener, predictor=predictor, trace_every=EVERY)
+    by_run = zip(*(line["edge_prob_mae"] for line in result.trace), strict=True)
+    return {
+        "steps_seen": [line["step"] for line in result.trace],
+        "errors": [[round(error, 5) for error in line] for line in by_run],
+        "train_seconds": result.train_seconds,
+    }

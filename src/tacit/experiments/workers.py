@@ -1,12 +1,8 @@
-"""Run the tasks of a study in processes of this machine, or on the workers of a Dask cluster.
-
-Run the tasks of a study in processes of this machine (joblib) or on the workers of a Dask cluster.
+"""Run the tasks of a study in processes of this machine (joblib) or on the workers of a Dask cluster.
 
 A task returns its record and the caller writes it, because a worker may have another file system. joblib assigns each
 of ``jobs`` processes its share of the cores (``OMP_NUM_THREADS``, which torch reads); a Dask worker with a nanny, the
-usual kind, uses one thread for each task.
-
-Tasks on a Dask cluster: connect, check that its workers can run them, and report every failure.
+usual kind, uses one thread for each task. Every worker of a cluster is checked before it starts.
 """
 
 import warnings

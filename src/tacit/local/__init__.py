@@ -1,20 +1,38 @@
-"""Regressions of single nodes whose edges have weights and gates, fitted together by the exact likelihood."""
+"""Regressions of single nodes whose edges have weights and gates: their fits, errors, tests and initial values."""
 
-from tacit.local.batch import GatedBatch
+from tacit.local.batch import GatedBatch, fit_gated, fit_gates
 from tacit.local.dependence import LEVEL, QUANTILE, Dependence
-from tacit.local.fits import fit_gated, fit_gates
-from tacit.local.gated_fit import GatedFit
-from tacit.local.gated_regression import (
+from tacit.local.inference import (
+    CLEAR,
+    Difference,
+    Inference,
+    is_clear,
+    paired_difference,
+    safe_inverse,
+)
+from tacit.local.model import LocalModel, has_gated_weights, has_likelihood, has_moment_estimate
+from tacit.local.moments import NodeMoments, RatioErrors, fit_moments, ratio_errors
+from tacit.local.newton import maximise
+from tacit.local.regimes import BlockLikelihood
+from tacit.local.regression import (
     MOST_LOGIT,
     NOISE_DEVIATION,
     SPREAD_DEVIATION,
+    GatedFit,
     GatedRegression,
     fill_noise,
     noise_vector,
     states,
 )
-from tacit.local.inference import CLEAR, Inference, is_clear, safe_inverse
-from tacit.local.newton import maximise
+from tacit.local.ridge import LocalRidge, is_affordable, local_ridge
+from tacit.local.starts import (
+    edge_start,
+    filter_start,
+    regression_table,
+    start_at_regression,
+    start_ridge,
+    steps_read,
+)
 
 __all__ = [
     "CLEAR",
@@ -23,17 +41,37 @@ __all__ = [
     "NOISE_DEVIATION",
     "QUANTILE",
     "SPREAD_DEVIATION",
+    "BlockLikelihood",
     "Dependence",
+    "Difference",
     "GatedBatch",
     "GatedFit",
     "GatedRegression",
     "Inference",
+    "LocalModel",
+    "LocalRidge",
+    "NodeMoments",
+    "RatioErrors",
+    "edge_start",
     "fill_noise",
+    "filter_start",
     "fit_gated",
     "fit_gates",
+    "fit_moments",
+    "has_gated_weights",
+    "has_likelihood",
+    "has_moment_estimate",
+    "is_affordable",
     "is_clear",
+    "local_ridge",
     "maximise",
     "noise_vector",
+    "paired_difference",
+    "ratio_errors",
+    "regression_table",
     "safe_inverse",
+    "start_at_regression",
+    "start_ridge",
     "states",
+    "steps_read",
 ]

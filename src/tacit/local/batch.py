@@ -21,40 +21,45 @@ $$\frac{\partial \ell}{\partial t} = u\, d - 1, \qquad \frac{\partial^2 \ell}{\p
 \frac{\partial^2 \ell}{\partial \phi\, \partial t} = \frac{\partial^2 \ell}{\partial \phi\, \partial f}\, d$$
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from tacit.graph import PRIOR_DEVIATION as SLOPE_DEVIATION
-from tacit.local.gated_fit import GatedFit
-from tacit.local.gated_regression import (
+from tacit.local.newton import Values, maximise
+from tacit.local.regression import (
     MOST_LOGIT,
     NOISE_DEVIATION,
     SPREAD_DEVIATION,
+    GatedFit,
     GatedRegression,
     fill_noise,
     noise_vector,
     states,
 )
-from tacit.local.newton import Values
 from tacit.observation import Derivatives, ObservationModel
 
 AT_ONCE = 2**18  # rows times states evaluated at once
+MOST_NUMBERS = 2**23  # rows times columns of the regressions that are fitted together
+MANY_ROWS, ROWS_PER_COLUMN = 2**12, 40  # rows of a first fit, from which the fit of all rows starts
 LOGIT_REACH, NOISE_REACH = 3.0, 2.0  # largest changes in one step
 
 
 class RowDerivatives(NamedTuple):
     r"""Log likelihood of rows, and its derivatives by $z$.
 
-    ``second``  $\sum_a q_a (\partial s_a / \partial z + s_a s_a^\top)$, set on and above the diagonal only
+    ``second``  $\sum_a q_a (\partial s_a / \partial z + s_a s_a^\top)$, set on and above the diagonal only;
+                None if it is not asked for
     """
 
     values: Float[Tensor, "fit row"]
     scores: Float[Tensor, "fit row number"]
-    second: Float[Tensor, "fit row number number"]
+    second: Float[Tensor, "fit row number number"] | None
 
 
 class GatedBatch:
@@ -149,8 +154,10 @@ class GatedBatch:
     def unpacked(self, numbers: Float[Tensor, "fit number"]) -> list[GatedFit]:
         """Return the fits of given parameters, with their log likelihoods."""
         total = torch.zeros(len(numbers), dtype=torch.float64)
+        places = torch.arange(len(numbers))
         for some, rows in self._chunks(len(numbers)):
-            total[some] += self._row_values(numbers[some], some, rows).mul_(self.weights[some, rows]).sum(1)
+            values = self.row_derivatives(numbers[some], places[some], rows, bends=False).values
+            total[some] += (values * self.weights[some, rows]).sum(1)
         fits = []
         for place, (one, fit) in enumerate(zip(self.data, self.fits, strict=True)):
             weights = torch.zeros_like(fit.weights)
@@ -186,13 +193,16 @@ class GatedBatch:
         value, gradient, curvature = -(away * pull).sum(1) / 2, -pull, self.precision[which]
         for some, rows in self._chunks(len(which)):
             of_rows = self.row_derivatives(numbers[some], which[some], rows)
-            weights, columns = self.weights[which[some], rows], self.columns[which[some], rows]
+            weights, columns = self.weights[which[some], rows], self.columns[self._range(which[some]), rows]
             weighted = columns if self.equal_weights else columns * weights[..., None]
             value[some] += (of_rows.values * weights).sum(1)
-            spread = self._spread(of_rows.scores)
-            scores = weighted * spread
-            gradient[some] += scores.sum(1)
-            curvature[some] += scores.mT @ (columns * spread) - self._second(weighted, columns, of_rows.second)
+            scores, rest, second = of_rows.scores, self.rest, of_rows.second
+            assert second is not None
+            gradient[some, :rest] += (scores[:, None, :, 0] @ weighted[..., :rest])[:, 0]
+            gradient[some, rest:] += (weighted[..., rest:] * self._of_owners(scores[..., 1:], 1)).sum(1)
+            # products of scores belong to the same columns as the second derivatives
+            second = second.addcmul_(scores[..., None], scores[..., None, :], value=-1)
+            curvature[some] -= self._second(weighted, columns, second)
         return value, gradient, curvature
 
     def evaluate_effects(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> Values:
@@ -239,19 +249,24 @@ class GatedBatch:
         found[:, weights] /= torch.sigmoid(numbers[:, logits])[..., None]
         return found
 
-    def scores(self, numbers: Float[Tensor, "fit number"]) -> Float[Tensor, "fit row number"]:
-        """Return the gradient of the log likelihood of each row."""
-        parts = []
+    def values_and_scores(
+        self, numbers: Float[Tensor, "fit number"]
+    ) -> tuple[Float[Tensor, "fit row"], Float[Tensor, "fit row number"]]:
+        """Return the log likelihood of each row and its gradient."""
+        parts, places = [], torch.arange(len(numbers))
         for some, rows in self._chunks(len(numbers)):
-            places = torch.arange(len(numbers))[some]
-            found = self.row_derivatives(numbers[some], places, rows).scores
-            parts.append(self.columns[some, rows] * self._spread(found))
-        return torch.cat(parts, 1) if len(numbers) == 1 else torch.cat(parts)
+            found = self.row_derivatives(numbers[some], places[some], rows, bends=False)
+            parts.append((found.values, self.columns[some, rows] * self._spread(found.scores)))
+        values, scores = (torch.cat(one, 1 if len(numbers) == 1 else 0) for one in zip(*parts, strict=True))
+        return values, scores
 
     def row_derivatives(
-        self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"], rows: slice
+        self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"], rows: slice, *, bends: bool = True
     ) -> RowDerivatives:
-        """Return log likelihood of rows and its derivatives by output, messages, logits and noise."""
+        """Return log likelihood of rows and its derivatives by output, messages, logits and noise.
+
+        Without ``bends`` there are no second derivatives.
+        """
         gates, states, acting = self.num_gates, self.states, self.acting
         outputs, logits = self._outputs_and_logits(numbers, which, rows)
         model = self._model(numbers, which)
@@ -265,37 +280,42 @@ class GatedBatch:
             posterior = joint.sub_(values[..., None]).exp_()
         else:
             values, posterior = log_prob[..., 0], torch.ones_like(log_prob)
-        count = 1 + 2 * gates + len(noise)
-        scores = outputs.new_empty(*values.shape, count)
-        second = outputs.new_empty(*values.shape, count, count)
-        messages, chances = slice(0, 1 + gates), slice(1 + gates, 1 + 2 * gates)
-        tilted = posterior * slope
+        count, messages, chances = 1 + 2 * gates + len(noise), slice(0, 1 + gates), slice(1 + gates, 1 + 2 * gates)
+        scores, tilted = outputs.new_empty(*values.shape, count), posterior * slope
         scores[..., messages] = tilted @ acting
-        second[..., messages, messages] = _square((posterior * bend).addcmul_(tilted, slope) @ self.pairs, 1 + gates)
+        constant = probs.shape[1] == 1  # the scores of the logits are then the same in all rows with a state
+        away = states - probs if constant else states  # (fit or 1, state, gate)
+        scores[..., chances] = posterior @ away if constant else posterior @ states - probs
+        by_noise = [posterior * one for one in noise]
+        for place, likely in enumerate(by_noise, 1 + 2 * gates):
+            scores[..., place] = likely.sum(2)
+        if not bends:
+            return RowDerivatives(values, scores, None)
+        second = outputs.new_empty(*values.shape, count, count)
+        products = (posterior * bend).addcmul_(tilted, slope) @ self.pairs
+        second[..., messages, messages] = torch.unflatten(products, 2, (1 + gates, 1 + gates))
         if gates:
-            scores[..., chances] = posterior @ states  # minus the probabilities, below
-            second[..., messages, chances] = _square(tilted @ self.pairs, 1 + gates)[..., 1:]
-            second[..., chances, chances] = _square(posterior @ self.pairs, 1 + gates)[..., 1:, 1:]
+            products = (acting[:, :, None] * away[..., None, :]).flatten(-2)  # (fit or 1, state, message x gate)
+            second[..., messages, chances] = torch.unflatten(tilted @ products, 2, (1 + gates, gates))
+            products = (away[..., None] * away[..., None, :]).flatten(-2)
+            open_gates = second[..., chances, chances]
+            open_gates.copy_(torch.unflatten(posterior @ products, 2, (gates, gates)))
+            if not constant:  # the score of a logit is that of the acting edge minus its probability
+                acts = scores[..., chances]
+                second[..., messages, chances] -= scores[..., messages, None] * probs[..., None, :]
+                open_gates.sub_((acts + probs)[..., None] * probs[..., None, :])
+                open_gates.sub_(probs[..., None] * acts[..., None, :])
+            open_gates.diagonal(dim1=2, dim2=3).sub_(probs * (1 - probs))
         pairs = iter(of_noise)
-        for number, by_noise in enumerate(noise):
+        for number, likely in enumerate(by_noise):
             place = 1 + 2 * gates + number
-            likely = posterior * by_noise
-            moments = likely @ acting
-            scores[..., place] = moments[..., 0]
             second[..., messages, place] = (posterior * cross[number]).addcmul_(likely, slope) @ acting
-            second[..., chances, place] = moments[..., 1:]
+            second[..., chances, place] = likely @ away
+            if not constant:
+                second[..., chances, place] -= probs * scores[..., place, None]
             for other in range(number, len(noise)):
                 product = (posterior * next(pairs)).addcmul_(likely, noise[other]).sum(2)
                 second[..., place, 1 + 2 * gates + other] = product
-        if gates:
-            # the score of a logit is that of the acting edge minus its probability, here and in the products
-            acts = scores[..., chances]
-            square = second[..., chances, chances]
-            square.sub_(acts[..., None] * probs[..., None, :]).sub_(probs[..., None] * acts[..., None, :])
-            square.add_(probs[..., None] * probs[..., None, :]).sub_(torch.diag_embed(probs * (1 - probs)))
-            second[..., messages, chances] -= scores[..., messages, None] * probs[..., None, :]
-            second[..., chances, 1 + 2 * gates :] -= probs[..., None] * scores[..., None, 1 + 2 * gates :]
-            acts.sub_(probs)
         return RowDerivatives(values, scores, second)
 
     def _chunks(self, count: int) -> list[tuple[slice, slice]]:
@@ -312,7 +332,7 @@ class GatedBatch:
     ) -> tuple[Float[Tensor, "fit row state"], Float[Tensor, "fit #row gate"]]:
         """Return the output for every state of the gates, and the logits of their probabilities."""
         gates, rest, end = self.num_gates, self.rest, self.num_weights
-        columns = self.columns[which, rows]
+        columns = self.columns[self._range(which), rows]
         base = self.offset[which, rows] + (columns[..., :rest] @ numbers[:, :rest, None])[..., 0]
         if not gates:
             return base[..., None], base.new_zeros(len(which), 1, 0)
@@ -324,21 +344,12 @@ class GatedBatch:
             logits = (columns[..., of_gates] * logits).view(*shape[:3], self.num_features).sum(3)
         return torch.baddbmm(base[..., None], messages, self.states.mT.expand(len(which), -1, -1)), logits
 
-    def _row_values(self, numbers: Float[Tensor, "fit number"], some: slice, rows: slice) -> Float[Tensor, "fit row"]:
-        """Return the log likelihood of rows."""
-        which = torch.arange(len(self.data))[some]
-        outputs, logits = self._outputs_and_logits(numbers, which, rows)
-        model = self._model(numbers, which)
-        sizes, targets = self._sizes(numbers, which, rows), self.targets[which, rows]
-        if sizes is not None:
-            outputs, targets = outputs * (-sizes).exp()[..., None], targets * (-sizes).exp()
-        shaped = _as_outputs(outputs)
-        described = model.describe(shaped, shaped.new_zeros(len(shaped), len(which), 1))
-        log_prob = _as_rows(model.log_prob(described, targets.mT[..., None]), outputs)
-        if sizes is not None:
-            log_prob = log_prob - sizes[..., None]
-        found: Tensor = (log_prob + logits @ self.states.mT + logsigmoid(-logits).sum(2, keepdim=True)).logsumexp(2)
-        return found
+    @staticmethod
+    def _range(which: Int[Tensor, " fit"]) -> slice | Int[Tensor, " fit"]:
+        """Return consecutive fits as a range, whose columns need no copy."""
+        if not len(which) or not bool((which.diff() == 1).all()):
+            return which
+        return slice(int(which[0]), int(which[-1]) + 1)
 
     def _model(self, numbers: Float[Tensor, "fit number"], which: Int[Tensor, " fit"]) -> ObservationModel:
         model = self.observation.chosen(which.tolist()).requires_grad_(requires_grad=False)
@@ -351,7 +362,9 @@ class GatedBatch:
         """Return the logarithm $t$ of the scale of the noise; None if it is constant."""
         if self.first_spread == self.num_columns:
             return None
-        return (self.columns[which, rows, self.first_spread :] @ numbers[:, self.first_spread :, None])[..., 0]
+        return (self.columns[self._range(which), rows, self.first_spread :] @ numbers[:, self.first_spread :, None])[
+            ..., 0
+        ]
 
     def _derivatives(
         self,
@@ -412,13 +425,81 @@ class GatedBatch:
         """Repeat the numbers of z from ``first`` on for each of their columns."""
         if all(size == 1 for size in self.owned):
             return values
-        return values[..., self.owner[self.owner >= first] - first]
+        return values.index_select(2, self.owner[self.owner >= first] - first)
 
     def _places(self, fit: GatedFit) -> Int[Tensor, " column"]:
         """Return the places of the columns in :func:`column_order`: padding is between the two groups."""
         gated = self.num_gates * self.num_lags
         rest = len(fit.own) + fit.edges.numel() - gated
         return torch.cat([torch.arange(rest), self.rest + torch.arange(gated)])
+
+
+@torch.no_grad()
+def fit_gated(
+    data: Sequence[GatedRegression], starts: Sequence[GatedFit], fixed: Sequence[int | None] | None = None
+) -> list[GatedFit]:
+    """Return the local maximum of each regression from its initial values.
+
+    ``fixed`` fixes the probability of one edge of each regression. A regression may occur several times.
+    """
+    fixed = [None] * len(data) if fixed is None else fixed
+    starts = from_few_rows(data, starts)
+    groups = defaultdict[tuple[object, ...], list[int]](list)
+    for place, (one, start) in enumerate(zip(data, starts, strict=True)):
+        features = 0 if one.features is None or start.slopes is None else one.features.shape[2]
+        noise = sum(value.numel() for value in one.observation.parameters())
+        spread = 0 if one.spread is None else one.spread.shape[1]
+        groups[type(one.observation), int(start.gated.sum()), one.sent.shape[2], features, noise, spread].append(place)
+    found = list(starts)
+    for places in groups.values():
+        places.sort(key=lambda place: len(data[place].targets))
+        largest = max(len(data[place].targets) * (data[place].design.shape[1] + 8) for place in places)
+        at_once = max(1, MOST_NUMBERS // max(1, largest))
+        for first in range(0, len(places), at_once):
+            some = places[first : first + at_once]
+            batch = GatedBatch(
+                [data[place] for place in some], [starts[place] for place in some], [fixed[place] for place in some]
+            )
+            initial = batch.with_effects(batch.numbers())
+            numbers = maximise(batch.evaluate_effects, initial, batch.free, batch.bound, batch.reach)
+            numbers = batch.with_weights(numbers)
+            for place, fit in zip(some, batch.unpacked(numbers), strict=True):
+                found[place] = fit
+    return found
+
+
+def from_few_rows(data: Sequence[GatedRegression], starts: Sequence[GatedFit]) -> list[GatedFit]:
+    """Return initial values of regressions with many rows: fits of every ``k``-th row, where they start at 0.
+
+    Without gates there is one maximum. Most steps are then made with a fraction of the rows.
+    """
+    found, steps = list(starts), dict[int, int]()
+    for place, (one, start) in enumerate(zip(data, starts, strict=True)):
+        few = max(MANY_ROWS, ROWS_PER_COLUMN * one.design.shape[1])
+        if len(one.targets) >= 2 * few and not start.gated.any() and not start.weights.any():
+            steps[place] = len(one.targets) // few
+    thinned = [data[place].every(step) for place, step in steps.items()]
+    for place, fit in zip(steps, fit_gated(thinned, [starts[place] for place in steps]) if steps else [], strict=True):
+        found[place] = fit
+    return found
+
+
+def fit_gates(
+    data: Sequence[GatedRegression],
+    gated: Sequence[Bool[Tensor, " _"]],
+    starts: Sequence[GatedFit],
+    prob: float = 0.8,
+) -> list[GatedFit]:
+    """Return the fits with exactly these gated edges; new gates start at ``prob``."""
+    changed = []
+    for start, mask in zip(starts, gated, strict=True):
+        one = start
+        for source in (mask & ~start.gated).nonzero()[:, 0].tolist():
+            one = one.with_gate(source, prob)
+        for source in (start.gated & ~mask).nonzero()[:, 0].tolist():
+            one = one.without_gate(source)
+        changed.append(one)
+    return fit_gated(data, changed)
 
 
 def column_order(data: GatedRegression, fit: GatedFit) -> Int[Tensor, " column"]:
@@ -445,7 +526,3 @@ def _as_rows(
     values: Float[Tensor, "row state fit one"], like: Float[Tensor, "fit row state"]
 ) -> Float[Tensor, "fit row state"]:
     return values[..., 0].permute(2, 0, 1).expand_as(like)
-
-
-def _square(values: Float[Tensor, "fit row pair"], size: int) -> Float[Tensor, "fit row number number"]:
-    return values.view(*values.shape[:2], size, size)

@@ -13,10 +13,19 @@ $R / (k \lambda) \sim F_{k, d - k + 1}$ (Rotnitzky and Jewell 1990), where $d$ i
 less one: $G - 1$ for $G$ series. For one parameter its root is compared with $t_d$, which gives profile intervals; at
 the boundary of a probability, where half of the likelihood ratios are 0, the same quantile is a one-sided test at half
 the level. $\lambda$ is at least 1, since its estimate is noisy and a smaller one would promise more than the model.
+
+Two losses $l'$ and $l$ of the same rows $b$, with weights $w_b$ (1 unless targets are missing), differ by
+
+$$\Delta = \frac{\sum_b d_b}{\sum_b w_b}, \quad d_b = l'_b - l_b, \qquad
+  \mathrm{se}(\Delta)^2 = \frac{B}{B - 1} \frac{\mathrm{Var} \sum_b (d_b - \bar d)}{(\sum_b w_b)^2}$$
+
+Variation in difficulty between rows cancels in the difference. It is *clear* if it is larger than two standard errors;
+this is the rule of all comparisons.
 """
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -24,8 +33,8 @@ from torch import Tensor
 
 from tacit.local.batch import GatedBatch
 from tacit.local.dependence import QUANTILE, Dependence
-from tacit.local.gated_fit import GatedFit
-from tacit.local.gated_regression import GatedRegression
+from tacit.local.regression import GatedFit, GatedRegression
+from tacit.shapes import PairLoss
 
 RIDGE = 1e-8  # relative to each diagonal entry of the information
 CLEAR = 2.0  # standard errors from which a difference is clear
@@ -61,7 +70,7 @@ class Inference:
         batch = GatedBatch([data], [fit], [None])
         numbers = batch.numbers()
         curvature = batch.evaluate(numbers, torch.tensor([0]))[2][0]
-        scores = batch.scores(numbers)[0]
+        scores = batch.values_and_scores(numbers)[1][0]
         logits = batch.gated_places[1]
         if batch.num_features == 1:
             curvature[logits, logits] = data.weights @ scores[:, logits].square()
@@ -126,3 +135,38 @@ def is_clear(difference: float, std_error: float) -> bool:
     (True, False, False)
     """
     return difference > CLEAR * std_error
+
+
+class Difference(NamedTuple):
+    """The difference of two losses, and its standard error."""
+
+    mean: float
+    std_error: float
+
+    @property
+    def clearly_lower(self) -> bool:
+        """True if the first loss is clearly lower."""
+        return is_clear(-self.mean, self.std_error)
+
+    @property
+    def clearly_higher(self) -> bool:
+        """True if the first loss is clearly higher."""
+        return is_clear(self.mean, self.std_error)
+
+
+def paired_difference(
+    other: PairLoss, own: PairLoss, weights: Float[Tensor, " batch"], dependence: Dependence | None = None
+) -> Difference:
+    """Return the difference of the mean losses, ``other`` minus ``own``, with its standard error.
+
+    >>> difference = paired_difference(torch.tensor([1.0, 4.0]), torch.tensor([1.0, 2.0]), torch.ones(2))
+    >>> difference.mean, round(difference.std_error, 6)
+    (1.0, 1.0)
+    """
+    difference, total = (other - own).double(), float(weights.sum())
+    mean, count = float(difference.sum()) / total, len(difference)
+    if count < 2:
+        return Difference(mean, torch.inf)
+    away = (difference - difference.mean())[:, None]
+    variance = float((dependence or Dependence()).covariance(away, away))
+    return Difference(mean, (variance * count / (count - 1)) ** 0.5 / total)

@@ -24,7 +24,7 @@ LEAST_CURVATURE = 1e-6  # below it a parameter is not determined by the data
 MOST_RADIUS = 3.0  # of the first step if the curvature is not positive definite
 GOOD, POOR = 0.75, 0.25  # share of the predicted gain above which the radius is raised, and below which it is lowered
 RAISED, LOWERED, FULL = 3.0, 0.25, 0.9
-BISECTIONS = 50
+MOST_SEARCHED, EXACT = 50, 1e-9  # steps of the search for the damping, and its relative tolerance
 
 Values = tuple[Float[Tensor, " row"], Float[Tensor, "row number"], Float[Tensor, "row number number"]]
 Evaluate = Callable[[Float[Tensor, "row number"], Int[Tensor, " row"]], Values]
@@ -126,11 +126,23 @@ def _eigen(matrices: Float[Tensor, "row number number"]) -> tuple[Tensor, Tensor
 def _damping(
     values: Float[Tensor, "row number"], along: Float[Tensor, "row number"], radius: Float[Tensor, " row"]
 ) -> Float[Tensor, " row"]:
-    """Return the smallest number that makes all eigenvalues positive and the step not longer than the radius."""
+    r"""Return the smallest number that makes all eigenvalues positive and the step not longer than the radius.
+
+    Newton's method for $1 / r - 1 / \lVert \Delta \rVert = 0$, which is nearly linear in $\lambda$, within an interval.
+    """
     low: Tensor = (-values[:, 0]).clamp_min(0) * (1 + 1e-6) + 1e-9
     high: Tensor = low + along.norm(dim=1) / radius  # with the upper one the step is short enough
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        long = (along / (values + middle[:, None])).norm(dim=1) > radius
-        low, high = torch.where(long, middle, low), torch.where(long, high, middle)
-    return high
+    found = low
+    for _ in range(MOST_SEARCHED):
+        shifted = values + found[:, None]
+        squares = (along / shifted).square()
+        total = squares.sum(1)
+        size = total.sqrt()
+        if bool(((size <= radius) & (found == low) | ((size / radius - 1).abs() < EXACT)).all()):
+            break
+        short = size <= radius
+        low, high = torch.where(short, low, found), torch.where(short, found, high)
+        moved = found + (size / radius - 1) * total / (squares / shifted).sum(1)
+        inside = (moved >= low) & (moved <= high)
+        found = torch.where(inside, moved, (low + high) / 2)
+    return found

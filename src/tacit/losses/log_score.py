@@ -23,7 +23,7 @@ from tacit.losses.sampled import Part, SampledLoss
 from tacit.losses.terms import LossTerms, unit_counts
 from tacit.observation import ObservationModel
 from tacit.registry import register
-from tacit.shapes import Cost, Observed, Outputs, Samples, TargetParams, Targets, UnitAverage
+from tacit.shapes import Cost, Observed, Outputs, Samples, Targets, UnitAverage
 
 BASELINES = ("none", "leave_one_out")
 
@@ -84,9 +84,10 @@ class LogScore(SampledLoss):
         self._require_fitting(samples, targets, observed, group_size)
         seen = torch.ones_like(targets) if observed is None else observed
         targets = torch.where(seen > 0, targets, 0.0)  # replaces missing values, even NaN
-        found = self._log_probs(samples, targets, seen)  # (batch, graph, unit)
+        found = torch.where(seen[:, None] > 0, self._model.log_prob(samples, targets), 0.0).sum(-1)
+        found = found if self.scope == "node" else found.sum(-1, keepdim=True)  # (batch, graph, unit)
         counts, graphs = unit_counts(seen, self.scope).clamp_min(1), samples.shape[1]
-        value = -_log_mean(found) / counts
+        value = (math.log(graphs) - torch.logsumexp(found, 1)) / counts
         cost = (graphs * value)[:, None].expand_as(found)
         baseline = torch.zeros_like(cost[:, :1])
         if self.baseline == "leave_one_out":
@@ -106,14 +107,6 @@ class LogScore(SampledLoss):
         if self.observation is None:
             raise InputError("observation must be an observation model for LogScore, got None; pass one to the model")
         return self.observation
-
-    def _log_probs(self, parameters: TargetParams, targets: Targets, seen: Observed) -> Cost:
-        found = torch.where(seen[:, None] > 0, self._model.log_prob(parameters, targets), 0.0).sum(-1)
-        return found if self.scope == "node" else found.sum(-1, keepdim=True)
-
-
-def _log_mean(log_probs: Cost) -> torch.Tensor:
-    return torch.logsumexp(log_probs, 1) - math.log(log_probs.shape[1])
 
 
 def _without_own(log_probs: Cost) -> Cost:

@@ -1,9 +1,4 @@
-"""The interface between losses and gradient estimators, and the units of a loss.
-
-The interface between losses and gradient estimators.
-
-Units of a loss, one per node or one for the whole output, and their means over the observed targets.
-"""
+"""The interface between losses and gradient estimators, and the units of a loss: one per node, or the whole output."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, Literal, NamedTuple

@@ -1,13 +1,11 @@
-r"""Yes or no, and ordered categories.
-
-Binary targets: the values 1 (yes) and 0 (no).
+r"""Binary targets, with the values 1 (yes) and 0 (no), and ordered categories.
 
 $$P(v = 1) = \frac{1}{1 + e^{-f}}$$
 
 The energy score of a mixture over graphs is $(v - P(v = 1))^2 / u$: twice that is the Brier score, summed over both
 values, of targets with unit $u = 1$.
 
-Ordered categories: a cumulative logit model.
+Ordered categories have a cumulative logit model.
 
 $$P(v \le c_k) = \frac{1}{1 + e^{f - \tau_k}}, \qquad \tau_1 < \tau_2 < \dots < \tau_{K - 1}$$
 
@@ -28,6 +26,9 @@ from tacit.observation.counts import Steps, Table
 from tacit.observation.model import Derivatives, Support, TargetValues
 from tacit.registry import register
 from tacit.shapes import Inputs, Outputs, Samples, TargetParams, Targets
+
+FAR = 1e4  # a cut that no output reaches: below the first category and above the last
+LEAST_STEP = 1e-4  # smallest distance between cuts
 
 
 class BernoulliTargets(Steps):
@@ -85,10 +86,6 @@ class BernoulliTargets(Steps):
 
 
 register("observation", "bernoulli", BernoulliTargets)
-
-
-FAR = 1e4  # a cut that no output reaches: below the first category and above the last
-LEAST_STEP = 1e-4  # smallest distance between cuts
 
 
 class OrderedCategories(Steps):

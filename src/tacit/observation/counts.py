@@ -1,8 +1,7 @@
-r"""Counts: steps of discrete values, Poisson counts, and overdispersed counts.
+r"""Counts, Poisson or overdispersed, and the distances of all discrete values.
 
-Discrete values: counts, binary values and ordered categories.
-
-With $c_0 < c_1 < \dots < c_K$ the possible values, $F_s(k) = P(v \le c_k)$ under graph $s$ and $u$ the unit of targets,
+Discrete values are counts, binary values and ordered categories. With $c_0 < c_1 < \dots < c_K$ the possible values,
+$F_s(k) = P(v \le c_k)$ under graph $s$ and $u$ the unit of targets,
 
 $$u\, E|Y_s - Y_t| = \sum_{k < K} (c_{k+1} - c_k)\, (F_s(k) + F_t(k) - 2 F_s(k) F_t(k))
                    = \sum_{k < K} (c_{k+1} - c_k)\, (\tfrac12 - 2\, G_s(k)\, G_t(k)), \qquad G = F - \tfrac12$$
@@ -10,7 +9,7 @@ $$u\, E|Y_s - Y_t| = \sum_{k < K} (c_{k+1} - c_k)\, (F_s(k) + F_t(k) - 2 F_s(k) 
 and a target $y = c_j$ is a distribution with $F(k) = 1[j \le k]$. The mean distance to many graphs is the distance to
 their mean $G$, so the cost of the energy score is proportional to the size of the tables.
 
-Count distributions of an exponential family, parameterised by their mean.
+Count distributions are an exponential family, parameterised by their mean.
 
 $$P(v = k) = \exp(c_k + k\, \eta(m) - a(m))$$
 
@@ -28,11 +27,11 @@ Tables end at the largest count $K$ (``largest`` of :class:`~tacit.observation.T
 So for means above the table the energy score still has the slope of the distance to the target, and a fit can recover.
 For $K > 255$ tables are too large: ``closed_forms`` is False, and losses use samples.
 
-Poisson counts: the variance equals the mean.
+The variance of Poisson counts equals the mean.
 
 $$v \sim \mathrm{Poisson}(m), \qquad P(v = k) = e^{-m} m^k / k!$$
 
-Overdispersed counts: the variance exceeds the mean.
+That of overdispersed counts exceeds it.
 
 $$E\,v = m, \qquad \mathrm{Var}\,v = m + \alpha m^2$$
 
@@ -55,6 +54,10 @@ from tacit.registry import register
 from tacit.shapes import Draws, NoiseUniforms, Samples, TargetParams, Targets
 
 Table = Float[Tensor, "batch graph node channel step"]
+MOST_COUNTS = 255  # the largest count with closed forms: a table of 256 numbers for each target and graph
+NUMBERS_AT_ONCE = 2**22  # of the tables that samples are drawn from
+INITIAL_DISPERSION = 0.1
+LEAST_DISPERSION = 1e-4  # a variance 1% above the mean at a mean of 100: nearly Poisson
 
 
 class Steps(InUnits):
@@ -133,10 +136,6 @@ class Steps(InUnits):
         """Return the distance between the first and the last value."""
         gaps = self.gaps(table)
         return table.shape[-1] if gaps is None else gaps.sum()
-
-
-MOST_COUNTS = 255  # the largest count with closed forms: a table of 256 numbers for each target and graph
-NUMBERS_AT_ONCE = 2**22  # of the tables that samples are drawn from
 
 
 class Counts(PositiveMean, Steps):
@@ -256,10 +255,6 @@ class PoissonCounts(Counts):
 
 
 register("observation", "poisson", PoissonCounts)
-
-
-INITIAL_DISPERSION = 0.1
-LEAST_DISPERSION = 1e-4  # a variance 1% above the mean at a mean of 100: nearly Poisson
 
 
 class NegativeBinomialCounts(Counts):

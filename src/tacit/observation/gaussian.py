@@ -1,6 +1,4 @@
-r"""Gaussian noise, of each node by itself or correlated between nodes within a step.
-
-Gaussian noise around the prediction.
+r"""Gaussian noise around the prediction, of each node by itself or correlated between nodes within a step.
 
 $$y = \mu + \sigma\, e, \qquad e \sim N(0, 1), \qquad \mu = f_\psi(x, A)$$
 
@@ -14,7 +12,7 @@ The energy score requires two expectations over the noise, and both have the clo
 
 $$E|d + \sigma e| = \sigma \sqrt{2 / \pi}\; e^{-d^2 / 2 \sigma^2} + d\, \mathrm{erf}(d / \sigma \sqrt 2)$$
 
-Gaussian noise that is correlated between nodes within a step.
+Noise that is correlated between nodes within a step has
 
 $$y = \mu + L\, z, \qquad z \sim N(0, I), \qquad L_{ik} = M_{ik}\, \sigma_k$$
 
@@ -32,13 +30,18 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import softplus
 
 from tacit.errors import require, require_int, require_positive
-from tacit.observation.model import Derivatives, ObservationModel, TargetValues
+from tacit.observation.model import Derivatives, ObservationModel
 from tacit.registry import register
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
 # For scaled targets: sigma starts at half their standard deviation, and a floor keeps densities bounded.
 INITIAL_SIGMA = 0.5
 SIGMA_FLOOR = 1e-3
+
+
+def log_sigma_of(sigma: Tensor) -> Tensor:
+    """Return the parameter of a standard deviation: the logarithm of what it has above the floor."""
+    return (sigma - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().detach()
 
 
 def expected_distance(difference: Tensor, sigma: Tensor) -> Tensor:
@@ -159,14 +162,6 @@ class GaussianNoise(Gaussian):
         require_int("num_nodes", num_nodes)
         self.log_sigma = nn.Parameter(torch.full((num_nodes, channels), self._start))
 
-    @classmethod
-    def for_sizes(
-        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
-    ) -> "ObservationModel":
-        """Return the model for data of these sizes."""
-        del in_channels, values
-        return cls(num_nodes, channels)
-
     @property
     def _start(self) -> float:
         return math.log(self.initial_sigma - SIGMA_FLOOR)
@@ -177,7 +172,7 @@ class GaussianNoise(Gaussian):
 
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
         """Return ``log_sigma`` for given standard deviations."""
-        return {"log_sigma": (sigmas - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().to(self.log_sigma)}
+        return {"log_sigma": log_sigma_of(sigmas).to(self.log_sigma)}
 
     def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
         r"""Return the derivatives by the mean and by ``log_sigma``."""
@@ -226,14 +221,6 @@ class InputGaussianNoise(Gaussian):
         require_int("in_channels", in_channels)
         self.sigma_weights = nn.Parameter(torch.zeros(2 * in_channels, channels))
         self.sigma_bias = nn.Parameter(torch.full((num_nodes, channels), raw_sigma(initial_sigma)))
-
-    @classmethod
-    def for_sizes(
-        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
-    ) -> "ObservationModel":
-        """Return the model for data of these sizes."""
-        del values
-        return cls(num_nodes, in_channels, channels)
 
     def _sigmas(self, outputs: Outputs, inputs: Inputs) -> Tensor:
         del outputs

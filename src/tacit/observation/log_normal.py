@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from tacit.observation.gaussian import SIGMA_FLOOR
+from tacit.observation.gaussian import SIGMA_FLOOR, log_sigma_of
 from tacit.observation.model import LEAST_MEAN, Derivatives, PositiveMean, Support, TargetValues
 from tacit.registry import register
 from tacit.shapes import NoiseUniforms, Samples, TargetParams, Targets
@@ -40,7 +40,7 @@ class LogNormalNoise(PositiveMean):
 
     def __init__(self, num_nodes: int, channels: int = 1, values: TargetValues | None = None) -> None:
         super().__init__(num_nodes, channels, values)
-        self.log_sigma = nn.Parameter(_log_sigma(torch.full((num_nodes, channels), INITIAL_SIGMA)))
+        self.log_sigma = nn.Parameter(log_sigma_of(torch.full((num_nodes, channels), INITIAL_SIGMA)))
 
     @property
     def sigma(self) -> Float[Tensor, "node channel"]:
@@ -104,7 +104,7 @@ class LogNormalNoise(PositiveMean):
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
         """Return ``log_sigma`` for given standard deviations at a node's mean, which is the offset of the targets."""
         means = torch.where(self.offset > 0, self.offset, 1.0)
-        fitted = _log_sigma(torch.log1p((sigmas * self.unit / means).square()).sqrt())
+        fitted = log_sigma_of(torch.log1p((sigmas * self.unit / means).square()).sqrt())
         return {"log_sigma": torch.where(self.offset > 0, fitted.to(self.offset), self._start())}
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
@@ -112,17 +112,13 @@ class LogNormalNoise(PositiveMean):
         return {"log_sigma": self._start().to(generator.device)}
 
     def _start(self) -> Tensor:
-        return _log_sigma(torch.full_like(self.log_sigma, INITIAL_SIGMA))
+        return log_sigma_of(torch.full_like(self.log_sigma, INITIAL_SIGMA))
 
     def _standard(self, parameters: TargetParams, targets: Targets) -> tuple[Tensor, Samples]:
         """Return the values, bounded below, and $z$."""
         values = torch.maximum(self.to_values(targets), LEAST_MEAN * self.unit)[:, None]
         sigma = self.sigma
         return values, ((values / parameters).log() + sigma.square() / 2) / sigma
-
-
-def _log_sigma(sigma: Tensor) -> Tensor:
-    return (sigma - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().detach()
 
 
 register("observation", "log_normal", LogNormalNoise)

@@ -1,6 +1,4 @@
-r"""The interface of observation models, values in the units of the data, and positive means.
-
-The interface of observation models: the distribution of a target given prediction and input.
+r"""The interface of observation models: the distribution of a target given prediction and input.
 
 $$y \sim p(y \mid f_\psi(x, A), x)$$
 
@@ -9,7 +7,7 @@ are biased. The predictor returns ``num_given`` numbers per target, usually the 
 them to ``num_parameters`` parameters of the distribution. The layout of these parameters along the last axis is
 internal to the observation model; use its methods for samples, means and densities.
 
-Positive means: the link between the output of a predictor and the mean of counts and of positive numbers.
+The mean of counts and of positive numbers has a link to the output of a predictor.
 
 $$m = s \log(1 + e^{(o + u f) / s})$$
 
@@ -19,10 +17,11 @@ is negative. $s$ is the width of the curved part: one count for counts, so that 
 model; $s = u$ for other positive numbers.
 """
 
+import inspect
 import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -33,6 +32,7 @@ from tacit.errors import InputError, require, require_int
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
 Support = Literal["real", "positive", "counts", "two values", "categories"]
+LEAST_MEAN = 1e-6  # in units of s: with a mean of 0 any event would be impossible
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +128,15 @@ class ObservationModel(nn.Module, ABC):
     def for_sizes(
         cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
     ) -> "ObservationModel":
-        """Build the model for data of given sizes, as named in a config."""
-        del num_nodes, in_channels, values
-        return cls(channels)
+        """Build the model, as named in a config, from those of the sizes that its constructor names."""
+        sizes: dict[str, Any] = {
+            "num_nodes": num_nodes,
+            "in_channels": in_channels,
+            "channels": channels,
+            "values": values,
+        }
+        named = inspect.signature(cls).parameters
+        return cls(**{name: size for name, size in sizes.items() if name in named})
 
     @abstractmethod
     def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
@@ -314,14 +320,6 @@ class InUnits(ObservationModel):
         self.register_buffer("offset", self.values.offset.clone(), persistent=False)
         self.register_buffer("unit", self.values.unit.clone(), persistent=False)
 
-    @classmethod
-    def for_sizes(
-        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
-    ) -> "ObservationModel":
-        """Return the model for data of these sizes."""
-        del in_channels
-        return cls(num_nodes, channels, values)
-
     def to_values(self, targets: Tensor) -> Tensor:
         """Return scaled targets in the units of the data."""
         return self.offset + self.unit * targets
@@ -346,9 +344,6 @@ class InUnits(ObservationModel):
         for name, value in self.joined(parts).items():
             model.get_parameter(name).data = value
         return model
-
-
-LEAST_MEAN = 1e-6  # in units of s: with a mean of 0 any event would be impossible
 
 
 class PositiveMean(InUnits):

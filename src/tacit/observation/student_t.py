@@ -18,8 +18,8 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import softplus
 
 from tacit.errors import require_int
-from tacit.observation.gaussian import INITIAL_SIGMA, SIGMA_FLOOR
-from tacit.observation.model import Derivatives, ObservationModel, TargetValues
+from tacit.observation.gaussian import INITIAL_SIGMA, SIGMA_FLOOR, log_sigma_of
+from tacit.observation.model import Derivatives, ObservationModel
 from tacit.registry import register
 from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
@@ -44,15 +44,7 @@ class StudentTNoise(ObservationModel):
         require_int("num_nodes", num_nodes)
         degrees = torch.full((num_nodes, channels), INITIAL_DEGREES)
         self.raw_degrees = nn.Parameter((degrees - 2 - LEAST_ABOVE_TWO).expm1().log())
-        self.log_sigma = nn.Parameter(_log_sigma(_sigma_of(INITIAL_SIGMA, degrees)))
-
-    @classmethod
-    def for_sizes(
-        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
-    ) -> "ObservationModel":
-        """Return the model for data of these sizes."""
-        del in_channels, values
-        return cls(num_nodes, channels)
+        self.log_sigma = nn.Parameter(log_sigma_of(_sigma_of(INITIAL_SIGMA, degrees)))
 
     @property
     def sigma(self) -> Float[Tensor, "node channel"]:
@@ -147,7 +139,7 @@ class StudentTNoise(ObservationModel):
 
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
         """Return ``log_sigma`` for given standard deviations, with the current degrees of freedom."""
-        return {"log_sigma": _log_sigma(_sigma_of(sigmas, self.degrees)).to(self.log_sigma)}
+        return {"log_sigma": log_sigma_of(_sigma_of(sigmas, self.degrees)).to(self.log_sigma)}
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return the initial parameters of the noise."""
@@ -157,10 +149,6 @@ class StudentTNoise(ObservationModel):
 
 def _sigma_of(deviations: Tensor | float, degrees: Tensor) -> Tensor:
     return deviations * ((degrees - 2) / degrees).sqrt()
-
-
-def _log_sigma(sigma: Tensor) -> Tensor:
-    return (sigma - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().detach()
 
 
 register("observation", "student_t", StudentTNoise)

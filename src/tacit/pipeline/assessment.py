@@ -136,6 +136,7 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         thorough=config.assessment.thorough,
         change=True,
         switching=bool(config.graph.regimes),
+        earlier=fit.acting,
     )
     answer.edges = answer.edges.updated(**found.columns)
     answer.uncertainty = found.uncertainty

@@ -11,6 +11,14 @@ from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs, distinct_inputs, ridge_regression
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, LagRanges, density_prior
+from tacit.local import (
+    edge_start,
+    filter_start,
+    is_affordable,
+    local_ridge,
+    regression_table,
+    start_ridge,
+)
 from tacit.losses import EnergyScore
 from tacit.observation import ObservationModel, SimultaneousNoise
 from tacit.pipeline.dataset import Dataset
@@ -20,17 +28,7 @@ from tacit.pipeline.preparation import Preparation
 from tacit.predictors import GraphFilter, SimultaneousFilter
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
-from tacit.training import (
-    LatentGraphModel,
-    filter_start,
-    is_affordable,
-    local_ridge,
-    regression_table,
-    ridge_start,
-    table_edge_start,
-    table_filter_start,
-    table_ridge,
-)
+from tacit.training import LatentGraphModel
 
 START = (0.05, 0.15)  # range of the initial edge probabilities: a sparse graph in which every edge is possible
 KEPT_START = (0.6, 0.9)  # of a filter: edges that exist act often
@@ -148,15 +146,13 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
     if found and regression_table(predictor, graph, train) is not None:  # :func:`start_at_regression` sets the weights
         predictor.jitter = START_JITTER
         return predictor
-    if graph.candidates is None:
-        if not found:
-            graph.start_around(ridge_start(train, predictor.layout.known).float(), START_SPREAD)
-        return filter_start(train, predictor, graph.edge_probs.detach() > 0, jitter=START_JITTER)
-    candidates = graph.candidates.among(graph.edge_probs.detach() > 0) if found else graph.candidates
-    ridge = table_ridge(train, predictor, candidates)
+    possible, candidates = graph.edge_probs.detach() > 0, graph.candidates
+    if found and candidates is not None:
+        candidates = candidates.among(possible)
+    ridge = start_ridge(train, predictor, candidates)
     if not found:
-        graph.start_around(table_edge_start(ridge, candidates).float(), START_SPREAD)
-    return table_filter_start(ridge, predictor, jitter=START_JITTER)
+        graph.start_around(edge_start(ridge, candidates).float(), START_SPREAD)
+    return filter_start(ridge, predictor, possible if candidates is None else None, jitter=START_JITTER)
 
 
 def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts) -> EdgePrior | None:

@@ -11,6 +11,7 @@ from tacit.config import FitConfig
 from tacit.data import resamplable
 from tacit.errors import require
 from tacit.graph import EdgeRules
+from tacit.local import is_affordable
 from tacit.pipeline.dataset import USUAL_WINDOW, Dataset
 from tacit.pipeline.evidence import RegressionEvidence, evidence_method
 from tacit.pipeline.layout import MOST_EXPANDED, usual_layout
@@ -19,7 +20,6 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length
 from tacit.predictors import PredictorKind
 from tacit.registry import LOSSES, OBSERVATIONS
-from tacit.training import is_affordable
 
 NEAR_STEPS = 400  # if training starts from regressions
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200

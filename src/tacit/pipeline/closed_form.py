@@ -1,7 +1,7 @@
 """The fit of a linear filter without training: from regressions of mean and variance, or from the likelihood.
 
 With Gaussian noise, regressions on the edges that may exist give the weights, and the variance of their residuals gives
-probabilities and noise (:mod:`tacit.assessment.uncertainty.moments`). With other observation models, all come from the
+probabilities and noise (:mod:`tacit.local.moments`). With other observation models, all come from the
 maximum of the likelihood (:mod:`tacit.assessment.uncertainty.gate_tests`). If the model then forecasts worse than with
 edges that always act, its assumptions do not hold, and it is trained by gradients instead.
 """
@@ -12,6 +12,7 @@ import time
 import torch
 
 from tacit.assessment.uncertainty import (
+    Acting,
     adopt,
     estimate_acting,
     has_direct_estimate,
@@ -20,9 +21,10 @@ from tacit.assessment.uncertainty import (
 from tacit.config import FitConfig, TrainingOptions
 from tacit.data import Split
 from tacit.errors import require
+from tacit.local import start_at_regression, steps_read
 from tacit.observation import GaussianNoise
 from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE
-from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regression, steps_read
+from tacit.training import FitResult, LatentGraphModel, Replica
 
 ALWAYS = 1 - 1e-6
 TOO_LARGE = (
@@ -57,11 +59,13 @@ def fit_closed_form(
     block: int = 1,
     assessed: bool = True,
     switching: bool = False,
-) -> FitResult | None:
-    """Return the fit of a copy of the model; None if regressions do not give one.
+    intervals: bool = False,
+) -> tuple[FitResult, Acting] | None:
+    """Return the fit of a copy of the model, and how often edges act; None if regressions do not give one.
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is
-    ``assessed``: the assessment then reports them. ``switching`` means that regimes are fitted next.
+    ``assessed``: the assessment then reports them. ``switching`` means that regimes are fitted next. ``intervals`` are
+    computed if the assessment uses them.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
@@ -73,13 +77,13 @@ def fit_closed_form(
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
-    found = estimate_acting(model, split.train, replicas=0, block=block, intervals=False, switching=switching)
+    found = estimate_acting(model, split.train, replicas=0, block=block, intervals=intervals, switching=switching)
     adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None
     state = {name: value.detach().clone() for name, value in model.state_dict().items()}
     loss = mean_loss(model, split.validation, state)
-    return FitResult(
+    result = FitResult(
         model,
         best=0,
         replicas=[Replica(seed, loss, None)],
@@ -91,3 +95,4 @@ def fit_closed_form(
         interrupted=False,
         warnings=[] if assessed else found.warnings,
     )
+    return result, found

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from tacit.assessment.evaluation import ForecastScores
-from tacit.assessment.uncertainty import Kept, has_direct_estimate
+from tacit.assessment.uncertainty import Acting, Kept, has_direct_estimate
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.graph import ContextVariable
@@ -58,6 +58,7 @@ class AssessmentInputs:
     ``levelled``   pairs for the fit test that replace the test part
     ``variables``  variables that edges may depend on, if this is tested
     ``dataset``    the data set, for times and series of regimes
+    ``acting``     how often edges act, if the fit found it, with intervals
     """
 
     result: FitResult
@@ -74,6 +75,7 @@ class AssessmentInputs:
     levelled: Pairs | None = None
     variables: tuple[ContextVariable, ...] = ()
     dataset: Dataset | None = None
+    acting: Acting | None = None
 
     @property
     def done(self) -> FitSettings:

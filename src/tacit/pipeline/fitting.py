@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evaluation import PAIRWISE_GRAPHS, forecast_scores, predictive_metrics
-from tacit.assessment.uncertainty import Kept
+from tacit.assessment.uncertainty import Acting, Kept
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.interrupts import deferred_interrupts
+from tacit.local import start_at_regression
 from tacit.pipeline.answer import ListedGraph, answer_sentences, caveats
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
@@ -45,7 +46,6 @@ from tacit.training import (
     densify,
     densify_result,
     fit,
-    start_at_regression,
 )
 
 HALVINGS = (0.1, 0.2)  # fractions of the training after which the worse half of the replicas stops
@@ -129,8 +129,8 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
 def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     config, listener, processes = plan.config, plan.listener, Processes.current()
     split, settings = plan.dataset.split.to(plan.device), fit_settings(config)
-    result, untrained = _train(plan, split, settings, checkpoint)
-    plan, result, untrained, stopped = _with_needed_edges(plan, split, settings, result, untrained)
+    result, untrained, acting = _train(plan, split, settings, checkpoint)
+    plan, result, untrained, acting, stopped = _with_needed_edges(plan, split, settings, result, untrained, acting)
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
         result, untrained = densify_result(result), densify(untrained)
     over_table = result.model.graph.candidates is not None
@@ -140,7 +140,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
             dropped = None if plan.evidence is None or over_table else plan.evidence.dropped
             if config.assessment.enabled and judges_edges(plan, result) and not result.late_fall:
                 judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
-                result, untrained, dropped = judged.result, judged.untrained, judged.dropped
+                result, untrained, dropped, acting = judged.result, judged.untrained, judged.dropped, None
                 assessment = from_evidence(judged.evidence, config, seconds=judged.seconds)
             inputs = AssessmentInputs(
                 result,
@@ -157,6 +157,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
                 levelled=plan.dataset.levelled,
                 variables=context_variables(plan.dataset, config),
                 dataset=plan.dataset,
+                acting=acting,
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept
@@ -169,21 +170,28 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
 
 
 def _with_needed_edges(
-    plan: Plan, split: Split, settings: FitSettings, result: FitResult, untrained: LatentGraphModel
-) -> tuple[Plan, FitResult, LatentGraphModel, bool]:
+    plan: Plan,
+    split: Split,
+    settings: FitSettings,
+    result: FitResult,
+    untrained: LatentGraphModel,
+    acting: Acting | None,
+) -> tuple[Plan, FitResult, LatentGraphModel, Acting | None, bool]:
     """Train again if the model needs dropped edges; after Ctrl-C the first fit is kept."""
     if result.interrupted:
-        return plan, result, untrained, True
+        return plan, result, untrained, acting, True
     try:
         again = with_needed_edges(plan, result.model, split.train)
         if again is None:
-            return plan, result, untrained, False
-        second, start = _train(again, split, settings)
+            return plan, result, untrained, acting, False
+        second, start, acts = _train(again, split, settings)
     except KeyboardInterrupt:
         if Processes.current().several:
             raise
-        return plan, result, untrained, True
-    return (plan, result, untrained, True) if second.interrupted else (again, second, start, False)
+        return plan, result, untrained, acting, True
+    if second.interrupted:
+        return plan, result, untrained, acting, True
+    return again, second, start, acts, False
 
 
 def _too_early(result: FitResult, assessment: Assessment) -> str:
@@ -196,8 +204,8 @@ def _too_early(result: FitResult, assessment: Assessment) -> str:
 
 def _train(
     plan: Plan, split: Split, settings: FitSettings, checkpoint: Checkpoints | None = None
-) -> tuple[FitResult, LatentGraphModel]:
-    """Return the fitted model, and a copy before the fit; a fit in closed form needs no training."""
+) -> tuple[FitResult, LatentGraphModel, Acting | None]:
+    """Return the fitted model, and a copy before the fit; a fit in closed form also finds how often edges act."""
     config, listener = plan.config, plan.listener
     if plan.closed_form:
         moments = plan.model.observation.by_moments
@@ -205,11 +213,18 @@ def _train(
         model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
         block = block_length(config.assessment, plan.dataset.preparation, len(split.train))
         switching = bool(config.graph.regimes)
+        assessed = config.assessment.enabled
         settled = fit_closed_form(
-            model, split, plan.seed, block=block, assessed=config.assessment.enabled, switching=switching
+            model,
+            split,
+            plan.seed,
+            block=block,
+            assessed=assessed,
+            switching=switching,
+            intervals=assessed and plan.evidence is not None,
         )
         if settled is not None:
-            return settled, model
+            return settled[0], model, settled[1]
     listener.stage("fit: starting values")
     model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
     at_regression = plan.evidence is not None and start_at_regression(model, split.train)
@@ -226,7 +241,7 @@ def _train(
         on_progress=listener.step,
         checkpoint=checkpoint,
     )
-    return result, untrained
+    return result, untrained, None
 
 
 def _kept(plan: Plan, *, over_table: bool) -> Kept | None:

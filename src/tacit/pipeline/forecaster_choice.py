@@ -13,6 +13,7 @@ from tacit.assessment.evaluation import forecast_scores, target_spreads
 from tacit.config import FitConfig
 from tacit.data import Pairs
 from tacit.errors import InputError
+from tacit.local import start_at_regression
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.dataset import Dataset
@@ -20,7 +21,7 @@ from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.parts import OwnParts
 from tacit.randomness import generator_for
 from tacit.registry import PREDICTORS
-from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Listener, fit, start_at_regression
+from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Listener, fit
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
 FILTER, NETWORK = "filter", "feedforward"

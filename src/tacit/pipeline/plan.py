@@ -9,6 +9,7 @@ from tacit.config import FitConfig
 from tacit.data import NO_BACKGROUND
 from tacit.errors import InputError, require
 from tacit.graph import EdgeRules
+from tacit.local import steps_read
 from tacit.pipeline.backgrounds import background_choice, background_words, choose_backgrounds, fit_background
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
@@ -39,7 +40,7 @@ from tacit.pipeline.sources import Source, about
 from tacit.pipeline.stage_times import TimedListener
 from tacit.registry import PREDICTORS
 from tacit.threads import threads_for
-from tacit.training import LatentGraphModel, Listener, steps_read
+from tacit.training import LatentGraphModel, Listener
 
 PREPARING = "preparing: parts, scales and candidates"
 LONGEST_TRIED = 96  # steps of a window: with more, a short training of a network takes a minute or longer

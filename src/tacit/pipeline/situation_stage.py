@@ -21,13 +21,14 @@ from tacit.assessment.situations import VaryingEdges
 from tacit.assessment.uncertainty import ALWAYS_ABOVE
 from tacit.data import Split
 from tacit.graph import ContextVariable, GraphDistribution
+from tacit.local import has_likelihood
 from tacit.pipeline.listing import Listing
 from tacit.pipeline.situation_options import TIME
 from tacit.pipeline.situation_words import TRAINED_SITUATIONS, none_tested, varying_sentence
 from tacit.pipeline.situations import described
 from tacit.records import VARIES, EdgeFindings, EdgesBy
 from tacit.shapes import EdgeMask
-from tacit.training import FitSettings, LatentGraphModel, Listener, has_likelihood
+from tacit.training import FitSettings, LatentGraphModel, Listener
 
 NEVER = 1e-6  # an interval that reaches this value contains 0
 RARELY, MOSTLY = 0.02, 0.98  # without intervals

@@ -10,17 +10,17 @@ from tacit.assessment.uncertainty import (
     MOST_PARAMETERS,
     QUICK_SANDWICH,
     STARTS,
+    Acting,
     EdgeIntervals,
     EdgeUncertainty,
     Kept,
     acting_words,
     adopt,
-    adopt_bagged,
     bootstrap,
     estimate_acting,
-    has_moment_estimate,
 )
 from tacit.data import Split, resampling_words
+from tacit.local import has_moment_estimate
 from tacit.training import FitSettings, LatentGraphModel, Listener
 
 LEVEL = 0.95
@@ -80,6 +80,7 @@ def estimate_std_errors(
     change: bool = False,
     trained: bool = True,
     switching: bool = False,
+    earlier: Acting | None = None,
 ) -> EdgeErrors:
     """Return how often edges act, with standard errors; with ``change`` the model gets the better estimate.
 
@@ -87,12 +88,20 @@ def estimate_std_errors(
     errors. Otherwise, or if the model would forecast worse with this estimate, replicas are trained on resampled data.
     ``kept`` selects the edges of each resample, ``starts`` is the number of further fits from other random starts, and
     ``thorough`` raises the size limit of the sandwich estimate. No replicas are trained unless ``trained``.
-    ``switching`` means that regimes are fitted next.
+    ``switching`` means that regimes are fitted next. ``earlier`` is what the fit of the same pairs and edges found.
     """
     found = None
     if moments:
         found = _from_moments(
-            model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=change, switching=switching
+            model,
+            split,
+            replicas=replicas,
+            block=block,
+            seed=seed,
+            kept=kept,
+            change=change,
+            switching=switching,
+            earlier=earlier,
         )
     if replicas and trained and (found is None or found.rejected):
         resampled = _from_bootstrap(
@@ -132,10 +141,18 @@ def _from_moments(
     kept: Kept | None,
     change: bool,
     switching: bool,
+    earlier: Acting | None,
 ) -> EdgeErrors:
     """Return how often edges act; with ``change`` the model gets this estimate, unless it then forecasts worse."""
     found = estimate_acting(
-        model, split.train, replicas=replicas, block=block, seed=seed, kept=kept, switching=switching
+        model,
+        split.train,
+        replicas=replicas,
+        block=block,
+        seed=seed,
+        kept=kept,
+        switching=switching,
+        earlier=earlier,
     )
     adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     uncertainty = {
@@ -165,7 +182,7 @@ def _from_bootstrap(
     """Return the estimate of the replicas; with ``change`` the model gets their mean if it predicts as well."""
     from scipy import stats
 
-    adopted = change and adopt_bagged(model, found, split.validation)
+    adopted = change and adopt(model, found.parameters, split.validation)
     uncertainty = {
         "replicas": float(len(found.resampled)),
         "rho": found.rho,

@@ -44,7 +44,16 @@ class CalibrationDisplay(RunDisplay):
         truth: Any = None,
         scores: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(run if truth is None else _with_truth(run, truth))
+        if truth is not None:
+            probs, nodes = np.asarray(truth, dtype=float), len(run.record.node_names)
+            require(
+                probs.shape == (nodes, nodes),
+                f"truth must have a row per target and a column per source, ({nodes}, {nodes}), got {probs.shape}; "
+                "pass a probability for each ordered pair",
+            )
+            record = run.record.model_copy(update={"true_edge_probs": probs.tolist()})
+            run = run.model_copy(update={"record": record})
+        super().__init__(run)
         known = self.run.record.true_edge_probs is not None
         self.kind = kind or ("edges" if known and scores is None else "intervals")
         require(
@@ -52,11 +61,8 @@ class CalibrationDisplay(RunDisplay):
             f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}; pass 'intervals'",
         )
         record = self.run.record
-        found: dict[str, Any] = {
-            "metrics": record.metrics,
-            "by_node": record.by_node,
-            "goodness": record.goodness,
-        } | dict(scores or {})
+        found: dict[str, Any] = {name: getattr(record, name) for name in ("metrics", "by_node", "goodness")}
+        found |= scores or {}
         self.bins = reliability_points(self.run) if self.kind == "edges" else None
         self.coverage = coverage_of(found["metrics"], found["by_node"]) if self.kind == "intervals" else []
         self.ranks = rank_shares(found["goodness"]) if self.kind == "ranks" else {}
@@ -95,20 +101,16 @@ class CalibrationDisplay(RunDisplay):
 
     def _draw(self, ax: Axes) -> None:
         if self.bins is not None:
-            self._draw_edges(ax)
+            edges = edge_columns(self.run)  # small and pale, with their intervals
+            assert edges.truth is not None
+            ax.scatter(edges.acts, edges.truth, s=5, color="0.6", linewidths=0, zorder=2)
+            if edges.low is not None and edges.high is not None:
+                ax.hlines(edges.truth, edges.low, edges.high, color="0.6", lw=0.8)
             reliability_on(ax, self.bins)
         elif self.coverage:
             coverage_on(ax, self.coverage)
         else:
             ranks_on(ax, self.ranks)
-
-    def _draw_edges(self, ax: Axes) -> None:
-        """Draw each edge small and pale, with its interval."""
-        edges = edge_columns(self.run)
-        assert edges.truth is not None
-        ax.scatter(edges.acts, edges.truth, s=5, color="0.6", linewidths=0, zorder=2)
-        if edges.low is not None and edges.high is not None:
-            ax.hlines(edges.truth, edges.low, edges.high, color="0.6", lw=0.8)
 
 
 def coverage_of(metrics: Mapping[str, float], by_node: Mapping[str, Mapping[str, float]]) -> list[dict[str, float]]:
@@ -123,14 +125,3 @@ def coverage_of(metrics: Mapping[str, float], by_node: Mapping[str, Mapping[str,
         nominal = float(name.removeprefix(COVERAGE))
         found.append({"nominal": nominal, "covered": metrics[name], "low": min(nodes), "high": max(nodes)})
     return found
-
-
-def _with_truth(run: Run, truth: Any) -> Run:
-    """Return the run with the true probabilities in its record."""
-    probs, nodes = np.asarray(truth, dtype=float), len(run.record.node_names)
-    require(
-        probs.shape == (nodes, nodes),
-        f"truth must have a row per target and a column per source, ({nodes}, {nodes}), got {probs.shape}; pass a "
-        "probability for each ordered pair",
-    )
-    return run.model_copy(update={"record": run.record.model_copy(update={"true_edge_probs": probs.tolist()})})

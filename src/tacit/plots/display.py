@@ -1,6 +1,6 @@
-"""What all displays share: where their numbers come from, new data, and the axes that they are drawn on.
+"""What all displays share: where their numbers come from, and the axes that they are drawn on.
 
-New data beside a run directory: files as the command reads them, or tables and arrays as an estimator does.
+New data beside a run directory may be files, as the command reads them, or tables and arrays, as an estimator does.
 """
 
 import os

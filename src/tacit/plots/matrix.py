@@ -1,6 +1,7 @@
 """A number of every edge as a matrix: targets down, sources across."""
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 
@@ -44,7 +45,14 @@ class EdgeMatrixDisplay(RunDisplay):
             f"values must be a column that the run has, {', '.join(known)}, got {values!r}; pass one of these",
         )
         require_int("max_nodes", max_nodes)
-        self.nodes = self._shown_nodes(max_nodes)
+        count, edges = len(run.record.node_names), run.edges
+        self.nodes: Int[np.ndarray, " shown"] = np.arange(count)
+        if count > max_nodes:  # those of the most likely edges, in their order
+            decides = edges["exists" if "exists" in edges else "probability"].fillna(0.0)
+            first = edges[edges.source != edges.target].assign(decides=decides)
+            first = first.sort_values("decides", ascending=False, kind="stable")
+            ends = first[["source", "target"]].to_numpy().ravel()
+            self.nodes = np.sort(pd.unique(ends)[:max_nodes])
         self.matrix = self._matrix()
 
     @property
@@ -71,18 +79,6 @@ class EdgeMatrixDisplay(RunDisplay):
             names=[names[node] for node in self.nodes],
             label=VALUES[self.values],
         )
-
-    def _shown_nodes(self, most: int) -> Int[np.ndarray, " shown"]:
-        """Return all nodes, or of too many those of the most likely edges, in their order."""
-        nodes, edges = len(self.run.record.node_names), self.run.edges
-        if nodes <= most:
-            return np.arange(nodes)
-        decides = edges["exists" if "exists" in edges else "probability"].fillna(0.0)
-        first = edges[edges.source != edges.target].assign(decides=decides)
-        first = first.sort_values("decides", ascending=False, kind="stable")
-        ends = first[["source", "target"]].to_numpy().ravel()
-        _, place = np.unique(ends, return_index=True)
-        return np.asarray(np.sort(ends[np.sort(place)][:most]))
 
     def _matrix(self) -> Float[np.ndarray, "target source"]:
         if self.values == "true":

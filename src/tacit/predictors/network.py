@@ -1,6 +1,4 @@
-r"""A state per node from its window, then graph layers, with the encoders of the window.
-
-A state per node from its window, then graph layers: a general predictor for series.
+r"""A state per node from its window, then graph layers: a general predictor for series.
 
 $$h^{(0)}_i = \mathrm{encoder}(x_i), \qquad
   h^{(l+1)}_i = \mathrm{ReLU}\Big( W_l\, h^{(l)}_i
@@ -16,14 +14,14 @@ without neighbours gets zeros. A node's own state passes through every layer and
 Only the columns $b_{ik}$ of the background have weights $\beta_{ik}$ of each node, because a cycle has another phase at
 each node. They are not encoded. The window is read as deviations from the level of the background, if there is one.
 
-Two dense layers that encode the window of a node.
+Two dense layers encode the window of a node as
 
 $$h_i = \mathrm{ReLU}\big( W_2\, \mathrm{ReLU}(W_1 x_i + b_1) + b_2 \big)$$
 
 They need a tenth of the computation of a recurrent unit. On five hourly and simulated series the forecasts were equal
 or better on four (docs/results/SPEED.md).
 
-A gated recurrent unit (Cho et al. 2014), written out so that ``torch.func`` and tracing work.
+A gated recurrent unit (Cho et al. 2014) is written out, so that ``torch.func`` and tracing work.
 
 $$r = \sigma(W_r x + V_r h), \quad z = \sigma(W_z x + V_z h), \quad
   n = \tanh(W_n x + r \odot V_n h), \quad h' = (1 - z) \odot n + z \odot h$$
@@ -47,6 +45,8 @@ from tacit.predictors.protocol import uniform_within
 from tacit.predictors.series import SeriesLayout
 from tacit.registry import OBSERVATIONS, PREDICTORS
 from tacit.shapes import Inputs, Outputs
+
+LEARNING_RATE, STEPS = 0.01, 1000  # a lower rate requires more steps for the same CRPS (docs/results/SPEED.md)
 
 
 class GRU(nn.Module):
@@ -109,9 +109,6 @@ class WindowLayers(nn.Module):
         """Return the state of every node of every pair; the weights are shared by all."""
         inner = torch.relu(windows.flatten(-2) @ self.first + self.first_bias)
         return torch.relu(inner @ self.second + self.second_bias)
-
-
-LEARNING_RATE, STEPS = 0.01, 1000  # a lower rate requires more steps for the same CRPS (docs/results/SPEED.md)
 
 
 class GraphNetwork(nn.Module):

@@ -61,9 +61,8 @@ class PyGPredictor(nn.Module):
         cached = next((name for name, part in module.named_modules() if getattr(part, "cached", False) is True), None)
         require(
             cached is None,
-            f"module must have layers without a cache, but {cached or type(module).__name__} "
-            f"has cached=True; "
-            "build it with cached=False",
+            f"module must have layers without a cache, but {cached or type(module).__name__} has cached=True; build it "
+            "with cached=False",
         )
         self.layout = SeriesLayout(window, num_features, out_channels, known)
         self.layout.require_residual(residual)
@@ -84,22 +83,20 @@ class PyGPredictor(nn.Module):
         num_graphs = graphs.shape[1]
         copies = inputs[:, None].expand(-1, num_graphs, -1, -1)  # (batch, graph, node, channel)
         outputs = self.module(copies.flatten(0, 2), disjoint_edges(graphs, len(inputs)))
-        self._require_shape(outputs, copies.shape[:3])
+        pairs, num_graphs, nodes = copies.shape[:3]
+        expected = (pairs * num_graphs * nodes, self.out_channels)
+        got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+        require(
+            got == expected,
+            f"{type(self.module).__name__} must return (nodes, out_channels) = {expected} for the {pairs} x "
+            f"{num_graphs} x {nodes} nodes of all pairs and graphs, got {got}; check its out_channels, and that it "
+            "keeps one row per node",
+        )
         own = inputs @ self.own + self.bias  # (batch, node, channel)
         if self.residual:
             own = own + self.layout.newest(inputs)
         samples: Samples = outputs.reshape(*copies.shape[:3], self.out_channels) + own[:, None]
         return samples
-
-    def _require_shape(self, outputs: object, copies: torch.Size) -> None:
-        expected = (copies.numel(), self.out_channels)
-        got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-        if got != expected:
-            raise InputError(
-                f"{type(self.module).__name__} must return (nodes, out_channels) = {expected} for the "
-                f"{copies[0]} x {copies[1]} x {copies[2]} nodes of all pairs and graphs, got {got}; "
-                "check its out_channels, and that it keeps one row per node"
-            )
 
 
 def disjoint_edges(graphs: AnyGraphs, num_pairs: int = 1) -> Int[Tensor, "2 edge"]:

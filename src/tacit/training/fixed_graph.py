@@ -1,17 +1,6 @@
-r"""A model whose graph is fixed at given probabilities, so that only the predictor is learned.
-
-Losses of two such models are compared pair by pair under the same random numbers,
-
-$$\Delta = \frac{\sum_b d_b}{\sum_b w_b}, \quad d_b = l'_b - l_b, \qquad
-  \mathrm{se}(\Delta)^2 = \frac{B}{B - 1} \frac{\mathrm{Var} \sum_b (d_b - \bar d)}{(\sum_b w_b)^2},$$
-
-where $l_b$ is the loss of validation pair $b$ and $w_b$ its weight, 1 unless targets are missing. Variation in
-difficulty between pairs cancels in the difference. The variance allows for pairs that depend on each other
-(:class:`~tacit.local.Dependence`).
-"""
+r"""A model whose graph is fixed at given probabilities, so that only the predictor is learned."""
 
 import copy
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -20,30 +9,12 @@ from torch.func import functional_call
 
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph, Context, GraphDistribution
-from tacit.local import Dependence, is_clear
 from tacit.losses import Loss
 from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeProbs, PairLoss
 from tacit.training.model import LatentGraphModel
 
 CHUNK = 128  # pairs evaluated at once
-
-
-class Difference(NamedTuple):
-    """The difference of two losses, and its standard error."""
-
-    mean: float
-    std_error: float
-
-    @property
-    def clearly_lower(self) -> bool:
-        """True if the first loss is clearly lower."""
-        return is_clear(-self.mean, self.std_error)
-
-    @property
-    def clearly_higher(self) -> bool:
-        """True if the first loss is clearly higher."""
-        return is_clear(self.mean, self.std_error)
 
 
 def with_fixed_graph(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGraphModel:
@@ -105,21 +76,3 @@ def pair_losses(
         losses.append(loss)
         weights.append(weight)
     return torch.cat(losses), torch.cat(weights)
-
-
-def paired_difference(
-    other: PairLoss, own: PairLoss, weights: Float[Tensor, " batch"], dependence: Dependence | None = None
-) -> Difference:
-    """Return the difference of the mean losses, ``other`` minus ``own``, with its standard error.
-
-    >>> difference = paired_difference(torch.tensor([1.0, 4.0]), torch.tensor([1.0, 2.0]), torch.ones(2))
-    >>> difference.mean, round(difference.std_error, 6)
-    (1.0, 1.0)
-    """
-    difference, total = (other - own).double(), float(weights.sum())
-    mean, count = float(difference.sum()) / total, len(difference)
-    if count < 2:
-        return Difference(mean, torch.inf)
-    away = (difference - difference.mean())[:, None]
-    variance = float((dependence or Dependence()).covariance(away, away))
-    return Difference(mean, (variance * count / (count - 1)) ** 0.5 / total)

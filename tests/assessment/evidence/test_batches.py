@@ -21,7 +21,7 @@ ROWS, NODES, LAYOUT = 90, 12, SeriesLayout(2, 2, 1)
 NAMES = tuple("abcdefghijkl")
 RULES = EdgeRules(NAMES, forbidden={("a", "b"), ("c", "b")}, required={("d", "c"), ("e", "c"), ("f", "a")})
 CANDIDATES = Candidates.from_rules(RULES)
-FORMS = (ColumnForm(), ColumnForm(2, squares=True, offsets=True), ColumnForm(2, mean=True, squares=True))
+FORMS = (ColumnForm(), ColumnForm(2, squares=True, offsets=True), ColumnForm(2, decay=0.5, squares=True))
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 

@@ -54,10 +54,10 @@ def test_the_smallest_effect_balances_prior_and_evidence():
 
 
 def test_noisy_values_and_resamples_that_disagree(noise):
-    form = ColumnForm(lags=4, mean=True)
+    form = ColumnForm(lags=4, decay=0.5)
     found = said(noise, form, agreement=0.4, believed=~NOBODY)
     assert list(found) == [NOISE, RESAMPLES_DIFFER]
-    assert found[NOISE].startswith("Noisy values: the mean of the last 4 values")
+    assert found[NOISE].startswith("Noisy values: smoothed values")
     assert list(said(noise, form, agreement=0.4)) == [NOISE]  # without any edge there is nothing to agree on
 
 

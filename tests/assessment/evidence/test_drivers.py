@@ -288,7 +288,7 @@ def test_another_observation_model_uses_the_search_of_earlier_evidence(monkeypat
     first = parent_evidence(pairs, LAYOUT, candidates(8), **options)
     heavy = StudentTNoise(8)
     again = parent_evidence(pairs, LAYOUT, candidates(8), observation=heavy, **options)
-    for name in ("find_drivers", "choose_form"):
+    for name in ("find_drivers", "choose_forms"):
         monkeypatch.setitem(parent_evidence.__globals__, name, None)
     both = parent_evidence(pairs, LAYOUT, candidates(8), observation=heavy, earlier=first, **options)
     assert first.drivers is not None

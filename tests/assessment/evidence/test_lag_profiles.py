@@ -65,7 +65,7 @@ def test_a_profile_is_that_of_least_squares_on_the_believed_parents() -> None:
 def test_the_dominant_lag_is_found_beyond_the_form_and_in_every_resample() -> None:
     """The form reads one value, and the edge acts three steps before: further lags are read where rows allow it."""
     believed = believed_edges((0, 1), (1, 2))
-    for form in (ColumnForm(1), ColumnForm(4, mean=True), ColumnForm(2, products=True)):
+    for form in (ColumnForm(1), ColumnForm(4, decay=0.5), ColumnForm(2, products=True)):
         found = lag_profiles(pairs_of(system()), LAYOUT, CANDIDATES, believed, form, block=5)
         assert found.effects.shape[2] == WINDOW
         assert found.effects[1, 0].abs().argmax() == 2  # a -> b at lag 3
@@ -90,7 +90,7 @@ def test_few_rows_leave_lags_beyond_the_form_or_all_of_them_open() -> None:
     some = lag_profiles(pairs_of(system(60)), LAYOUT, CANDIDATES, believed, ColumnForm(1), block=5)
     assert not some.effects[1, 0, 0].isnan()
     assert some.effects[1, 0, 2:].isnan().all()
-    none = lag_profiles(pairs_of(system(40)), LAYOUT, CANDIDATES, believed, ColumnForm(4, mean=True), block=5)
+    none = lag_profiles(pairs_of(system(40)), LAYOUT, CANDIDATES, believed, ColumnForm(4, decay=0.5), block=5)
     assert none.effects.isnan().all()
 
 

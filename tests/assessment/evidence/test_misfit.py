@@ -1,6 +1,7 @@
 """The smallest effect that counts: residuals against least squares, and parents of a strong parent."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from parent_sets import one_step
 from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
 from tacit.assessment.evidence.columns import build_columns
-from tacit.assessment.evidence.misfit import LEAST, WITHIN_STEP, Leak, beside_others, counting_probs, residual_squares
+from tacit.assessment.evidence.misfit import LEAST, WITHIN_STEP, Leak, beside_others, counting_probs
 from tacit.graph import EdgeRules
 
 CANDIDATES = Candidates.from_rules(EdgeRules(("a", "b", "c", "d")))
@@ -24,6 +25,27 @@ def values_of(weights, rows=600, seed=0):
     return values
 
 
+def test_what_noise_hides_of_a_parent_moves_with_it():
+    """The effect of b on d is compared with what b says of the effect of a too."""
+    columns = build_columns(*one_step(values_of((1.0, 0.5, 0.0), rows=20_000)), ColumnForm())
+    probs, leak = torch.zeros(4, 3), Leak(0.01, 0.5, along=100.0)
+    probs[3, :2] = 0.9
+    alone = counting_probs(columns, CANDIDATES, probs, leak=leak, smallest=1.0)[3, 1]
+    assert alone > 0.99
+    sources = columns.sources.clone()
+    sources[:, 1] = 0.8 * sources[:, 0] + 0.6 * sources[:, 1]
+    found = counting_probs(replace(columns, sources=sources), CANDIDATES, probs, leak=leak, smallest=1.0)[3, 1]
+    first, second = (sources[:, node, 0] - sources[:, node, 0].mean() for node in (0, 1))
+    target = columns.targets[:, 3, 0]
+    fitted = (first @ target) / (first @ first) * first
+    along = float((second @ fitted) ** 2 / (second @ second))
+    assert along == pytest.approx(0.64 * float(fitted @ fitted), rel=0.05)
+    beside = second - (second @ first) / (first @ first) * first
+    effect = float((beside @ target) ** 2 / (beside @ beside))
+    size = math.log(effect / (along + 0.01 * float(fitted @ fitted)))
+    assert float(found) == pytest.approx(float(torch.special.ndtr(torch.tensor(size / 0.5))), abs=0.05)
+
+
 @pytest.mark.parametrize("driven", [False, True])
 def test_the_probability_that_an_effect_counts_is_that_of_the_formula(driven):
     pairs, layout = one_step(values_of((1.0, 0.3, 0.2)), window=2)
@@ -31,16 +53,15 @@ def test_the_probability_that_an_effect_counts_is_that_of_the_formula(driven):
     columns = build_columns(pairs, layout, form)
     probs = torch.full((4, 3), 0.01)
     probs[3] = torch.tensor([0.9, 0.8, 0.1])  # c is possible, and not among the others
-    before = torch.full((4,), 900.0) if driven else None
-    found = counting_probs(columns, CANDIDATES, probs, before, leak=LEAK, smallest=SMALLEST)
-    target, always = columns.targets[:, 3], torch.cat([columns.own[:, 3], columns.shared], 1)
+    found = counting_probs(columns, CANDIDATES, probs, num_drivers=int(driven), leak=LEAK, smallest=SMALLEST)
+    target = columns.targets[:, 3]
 
-    def squares(sources):
-        part = torch.cat([always, *(columns.sources[:, source] for source in sources)], 1)
+    def squares(sources, own=columns.own[:, 3]):
+        part = torch.cat([own, columns.shared, *(columns.sources[:, source] for source in sources)], 1)
         left = target - part @ torch.linalg.lstsq(part, target, driver="gelsd").solution
         return float(left.square().sum())
 
-    total = 900.0 if driven else squares(())
+    total = squares((), own=columns.own[:, 3, : columns.own.shape[2] - int(driven)])
     for source, others in ((0, (1,)), (1, (0,)), (2, (0, 1))):
         without, given = squares(others), squares((*others, source))
         size = math.log(without - given) - math.log(LEAK.median * SMALLEST * (total - without))
@@ -48,7 +69,6 @@ def test_the_probability_that_an_effect_counts_is_that_of_the_formula(driven):
         expected = torch.special.ndtr(torch.tensor(size / unsure)).clamp_min(LEAST)
         assert found[3, source] == pytest.approx(float(expected), rel=1e-4)
     assert torch.equal(found[:3], torch.ones(3, 3))
-    assert residual_squares(columns, CANDIDATES)[3] == pytest.approx(squares(()), rel=1e-6)
 
 
 def test_a_single_parent_always_counts_and_0_switches_it_off():

@@ -11,7 +11,7 @@ from parent_sets import g_prior_score, inclusion, left_over, one_step, subsets, 
 from tacit.assessment.evidence import Candidates, ColumnForm, likely_parents, parent_evidence, products
 from tacit.assessment.evidence.averaging import averaged
 from tacit.assessment.evidence.columns import build_columns
-from tacit.assessment.evidence.forms import choose_form
+from tacit.assessment.evidence.forms import choose_forms
 from tacit.graph import EdgeRules
 
 NODES, ROWS, LAGS = 5, 150, 2
@@ -130,13 +130,13 @@ def test_parents_that_act_only_together_are_found():
 
 
 def test_a_strong_product_chooses_the_form():
-    assert choose_form(*interacting(strength=1.5, rows=300), CANDIDATES).products
+    assert choose_forms(*interacting(strength=1.5, rows=300), CANDIDATES)[0][0].products
 
 
 def test_a_linear_system_and_a_weak_product_keep_their_form():
     weights = 0.3 * np.eye(NODES) + 0.4 * np.eye(NODES, k=-1)
-    assert choose_form(*one_step(var_series(0, weights, 300), window=LAGS), CANDIDATES) == ColumnForm()
-    assert not choose_form(*interacting(strength=0.05), CANDIDATES).products
+    assert choose_forms(*one_step(var_series(0, weights, 300), window=LAGS), CANDIDATES)[0][0] == ColumnForm()
+    assert not choose_forms(*interacting(strength=0.05), CANDIDATES)[0][0].products
 
 
 def test_padding_is_no_parent_and_changes_nothing():

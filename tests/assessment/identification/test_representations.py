@@ -14,19 +14,11 @@ from tacit.assessment.identification.representations import (
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
+from tacit.local import paired_difference
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import HopPredictor
-from tacit.training import (
-    CosineDecay,
-    FitResult,
-    FitSettings,
-    LatentGraphModel,
-    Replica,
-    pair_losses,
-    paired_difference,
-    with_fixed_graph,
-)
+from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Replica, pair_losses, with_fixed_graph
 
 SETTINGS = FitSettings(epochs=7, schedule=CosineDecay(0.15), batch_size=64)
 OFF_DIAGONAL = ~torch.eye(4, dtype=torch.bool)

@@ -9,16 +9,15 @@ import pytest
 import torch
 
 from tacit.assessment.regimes import has_regime_likelihood, regimes_by_likelihood
-from tacit.assessment.regimes.block_likelihood import BlockLikelihood, BlockNode
 from tacit.assessment.uncertainty import estimate_acting
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, MixtureGraph
-from tacit.local import fit_gated, fit_gates
+from tacit.local import BlockLikelihood, LocalModel, fit_gated, fit_gates
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise, NoNoise, PoissonCounts
 from tacit.predictors import GraphFilter
-from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood
+from tacit.training import LatentGraphModel
 
 THREE = torch.tensor([[0.9, 0.85, 0.95], [0.1, 0.2, 0.05]])  # of the edges into each of two nodes
 WEIGHTS = torch.tensor([0.6, 0.4])
@@ -59,9 +58,8 @@ def tiny_block(num_regimes, observed=None):
     model, rng = model_of(present), torch.Generator().manual_seed(2)
     inputs, targets = torch.randn(5, 3, 1, generator=rng), torch.randn(5, 3, 1, generator=rng)
     pairs = Pairs(inputs, targets, observed)
-    data = NodeRegressions.of(model, pairs)
-    nodes = [BlockNode.of(data, node, data.start(model, node)) for node in (0, 1)]
-    likelihood = BlockLikelihood(nodes, num_regimes)
+    data = LocalModel.of(model, pairs)
+    likelihood = BlockLikelihood(data, {node: data.start(node) for node in (0, 1)}, num_regimes)
     logits = torch.randn(num_regimes, 4, generator=rng).double()
     weights = torch.rand(num_regimes, generator=rng).double().softmax(0)
     return model, pairs, likelihood, logits, weights
@@ -124,11 +122,11 @@ def test_scores_are_derivatives(num_regimes):
 
 def test_one_regime_is_the_constant_likelihood():
     model, pairs = three_drivers(300)
-    data = NodeRegressions.of(model, pairs)
-    node = BlockNode.of(data, 3, data.start(model, 3))
-    likelihood = BlockLikelihood([node], 1)
-    numbers = likelihood.fit(likelihood.start(node.fit.logits[None, node.fit.gated], torch.ones(1).double()))
-    (expected,) = fit_gated([data.node(3)], [node.fit])
+    data = LocalModel.of(model, pairs)
+    start = data.start(3)
+    likelihood = BlockLikelihood(data, {3: start}, 1)
+    numbers = likelihood.fit(likelihood.start(start.logits[None, start.gated], torch.ones(1).double()))
+    (expected,) = fit_gated([data.node(3)], [start])
     assert float(likelihood.scores(numbers)[0].sum()) == pytest.approx(expected.log_likelihood, abs=1e-3)
 
 
@@ -138,7 +136,7 @@ def test_em_does_not_lower_the_likelihood(monkeypatch):
     *_, likelihood, logits, _ = tiny_block(2)
     values = []
     for steps in (1, 2, 5, 20):
-        monkeypatch.setattr(import_module("tacit.assessment.regimes.block_likelihood"), "EM_STEPS", steps)
+        monkeypatch.setattr(import_module("tacit.local.regimes"), "EM_STEPS", steps)
         values.append(likelihood.by_em(logits)[2])
     assert values == sorted(values)
     assert values[-1] > values[0]
@@ -288,12 +286,12 @@ def test_counts():
     targets = torch.cat([torch.ones(1500, 3), counts[:, None]], 1)[..., None]
     model = model_of(present, PoissonCounts(4))
     pairs = Pairs(inputs[..., None], targets)
-    data = NodeRegressions.of(model, pairs)
+    data = LocalModel.of(model, pairs)
     nodes = [data.node(number) for number in range(4)]
     fits = fit_gated(nodes, [one.start() for one in nodes])
     fits[3:] = fit_gates(nodes[3:], [torch.ones(3, dtype=torch.bool)], fits[3:])
     probs = data.matrix([fit.edge_probs for fit in fits], model.graph.edge_probs)
-    parameters = fitted_by_likelihood(model, data, fits, probs, torch.ones(4, dtype=torch.bool))
+    parameters = data.parameters(fits, probs, torch.ones(4, dtype=torch.bool))
     model.load_state_dict(parameters, strict=False)
     found = regimes_by_likelihood(model, pairs, pairs, num_regimes=2)
     value, error = (numbers[:, 3, :3] for numbers in found.regime_probs[:2])

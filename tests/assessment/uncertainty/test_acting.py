@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from gates import OFTEN, WEIGHTS, filter_model, gate_pairs
-from tacit.assessment.uncertainty import acting, adopt, has_moment_estimate
+from tacit.assessment.uncertainty import acting, adopt
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
-from tacit.assessment.uncertainty.moment_data import MomentData
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, EdgePrior
+from tacit.local import LocalModel, has_moment_estimate
 
 PRESENT = OFTEN > 0
 module = import_module("tacit.assessment.uncertainty.acting")  # the function has the name of its file
@@ -208,6 +208,6 @@ def test_models_that_it_is_not_for(pairs):
 
 
 def test_noise_that_follows_the_own_input_has_terms_for_it(pairs):
-    data = MomentData.of(filter_model(PRESENT), pairs)
-    assert data.node(0).spread.shape == (1500, 2)
+    data = LocalModel.of(filter_model(PRESENT), pairs)
+    assert data.moments(0).spread.shape == (1500, 2)
     assert [data.sources(node).tolist() for node in range(3)] == [[1, 2], [2], [0]]

@@ -2,7 +2,7 @@
 
 import torch
 
-from tacit.assessment.uncertainty import adopt_bagged, bootstrap
+from tacit.assessment.uncertainty import adopt, bootstrap
 from tacit.losses import EnergyScore
 from tacit.training import CosineDecay, FitSettings
 from toys import visible
@@ -19,12 +19,12 @@ def test_a_better_mean_is_adopted_and_a_worse_one_is_not():
 
     wrong = torch.where(model.graph.fixed, right, (right + 0.25).clamp_max(0.99))
     found.parameters[name] = torch.logit(wrong)
-    assert not adopt_bagged(model, found, pairs)
+    assert not adopt(model, found.parameters, pairs)
     assert torch.equal(model.graph.edge_probs, right)
 
     model.graph.start_around(wrong)
     found.parameters[name] = torch.logit(right)
-    assert adopt_bagged(model, found, pairs)
+    assert adopt(model, found.parameters, pairs)
     assert torch.allclose(model.graph.edge_probs, right, atol=1e-6)
 
 

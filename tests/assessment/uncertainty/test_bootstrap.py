@@ -11,7 +11,7 @@ from scipy import stats
 
 from tacit.assessment.uncertainty import bootstrap
 from tacit.assessment.uncertainty.bootstrap import short
-from tacit.assessment.uncertainty.replica_spread import data_share
+from tacit.assessment.uncertainty.resamples import data_share
 from tacit.data import Pairs
 from tacit.data.resampling import bootstrap_rows
 from tacit.errors import InputError

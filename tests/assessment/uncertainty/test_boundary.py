@@ -10,8 +10,9 @@ from tacit.assessment.uncertainty.boundary import interior_edges, rounded_at_bou
 from tacit.assessment.uncertainty.comparison import loss_difference
 from tacit.data import Pairs
 from tacit.graph import EdgePrior
+from tacit.local import Difference
 from tacit.losses import EnergyScore
-from tacit.training import Difference, LatentGraphModel
+from tacit.training import LatentGraphModel
 from toys import THREE_EDGES, toy, visible
 
 NEAR = torch.diag(torch.tensor([0.004, 0.996, 0.5, 0.02, 0.98, 0.007]))  # loops; the last is held below

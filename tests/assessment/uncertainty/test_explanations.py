@@ -4,7 +4,13 @@ import pytest
 import torch
 
 from tacit.assessment.uncertainty.decisions import ACTS, acting_words
-from tacit.assessment.uncertainty.explanations import HALF_LIVES, explained_gates, noise_sizes
+from tacit.assessment.uncertainty.explanations import (
+    HALF_LIVES,
+    explained_gates,
+    explained_regressions,
+    noise_sizes,
+    usual_rows,
+)
 from tacit.local import GatedRegression
 from tacit.observation import GaussianNoise
 
@@ -33,7 +39,7 @@ def regression(rng, kind, rows=1000, sources=1):
 
 def explained(data, mask=None):
     mask = torch.ones(len(data.sent), dtype=torch.bool) if mask is None else mask
-    return explained_gates([data], [mask])[0]
+    return explained_gates(explained_regressions([data], [mask]), [mask])[0]
 
 
 def test_a_gate_is_found_beside_growing_noise(rng):
@@ -111,3 +117,20 @@ def test_words_follow_interval_and_false_discovery_rate():
     assert words == [["at times", "undecided", "always", "always", "always"], ["always"] * 4 + [""]]
     p_values[0, 0] = torch.nan  # not tested
     assert ACTS[acting_words(low, high, p_values, learned)[0, 0]] == "undecided"
+
+
+def test_spikes_of_a_source_are_unusual(rng):
+    own, sent = torch.randn(500, 2, generator=rng), torch.randn(2, 500, 1, generator=rng)
+    assert usual_rows(own, sent).all()
+    own[:, 1], sent[0, 7, 0], own[9, 0] = 1.0, 9.0, -8.0  # a constant is no reason to leave out a row
+    assert (~usual_rows(own, sent)).nonzero()[:, 0].tolist() == [7, 9]
+
+
+def test_rare_values_of_a_source_that_is_mostly_0_are_usual(rng):
+    rare = (torch.rand(500, generator=rng) < 0.02).float()
+    assert usual_rows(torch.ones(500, 1), rare[None, :, None]).all()
+
+
+def test_a_tenth_of_the_rows_is_left_out_at_most(rng):
+    heavy = torch.randn(1000, generator=rng) / torch.rand(1000, generator=rng) ** 3
+    assert usual_rows(heavy[:, None], heavy[None, :, None][:0]).sum() == 900

@@ -8,9 +8,8 @@ import torch
 
 from dependent_sums import slow_covariance
 from gates import node_data
-from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors, score_tests
-from tacit.assessment.uncertainty.moments import fit_moments
-from tacit.local import Dependence
+from tacit.local import Dependence, RatioErrors, fit_moments, ratio_errors
+from tacit.local.moments import score_tests
 
 
 def slow_statistics(spread, squares, weights, first, block):

@@ -2,14 +2,13 @@
 
 import torch
 
-from tacit.assessment.uncertainty.moment_data import MomentData
-from tacit.assessment.uncertainty.moments import fit_moments
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
+from tacit.local import LocalModel, fit_moments, start_at_regression
 from tacit.losses import EnergyScore
 from tacit.observation import SimultaneousNoise
 from tacit.predictors import SimultaneousFilter
-from tacit.training import LatentGraphModel, start_at_regression
+from tacit.training import LatentGraphModel
 
 ALLOWED = torch.tensor([[0, 1, 0], [0, 0, 0], [1, 1, 0]])
 EDGES = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])  # 2 -> 1 has lags alone
@@ -42,9 +41,9 @@ def least_squares(pairs, node, weights=None):
 
 
 def compared(model, pairs, weights_of=lambda _node: None):
-    data = MomentData.of(model, pairs)
+    data = LocalModel.of(model, pairs)
     for node in range(3):
-        one, weights = data.node(node), data.weights[:, node]
+        one, weights = data.moments(node), data.weights[:, node]
         every = torch.ones(1, one.sent.shape[0], dtype=torch.bool)
         found = fit_moments(one, weights[None], every, rounds=1)
         expected, sources = least_squares(pairs, node, weights_of(node))

@@ -1,19 +1,12 @@
-r"""Scores of forecasts: point predictions, Gaussian forecasts, classes and samples.
-
-Scores of forecasts in the units of the data, over all nodes and per node.
+r"""Scores of forecasts in the units of the data, over all nodes and per node.
 
 $$\mathrm{CRPS}(P, y) = E|Y - y| - \tfrac12 E|Y - Y'|$$
 
 for each single number; for a deterministic model it is the absolute error. If the observation model has closed forms,
-the noise is integrated and only graphs are sampled.
+the noise is integrated and only graphs are sampled. The point prediction $T[P_{y|x}]$ is the optimal single number of a
+distribution for a given error. Gaussian forecasts, such as those of a regression, have the CRPS in closed form.
 
-Point predictions $T[P_{y|x}]$: the optimal single number of a distribution for a given error.
-
-Scores of Gaussian forecasts, such as those of a regression or of the last value.
-
-Scores for specific observation models: log score, Brier score and ranked probability score.
-
-With $P$ the mean over graphs,
+Observation models have further scores. With $P$ the mean over graphs,
 
 $$\mathrm{log\ score} = \log P(y), \qquad \mathrm{Brier} = (P(y = 1) - y)^2, \qquad
   \mathrm{RPS} = \sum_{k < K} \big(P(y \le c_k) - 1[y \le c_k]\big)^2$$
@@ -41,6 +34,12 @@ from tacit.training import LatentGraphModel
 PointName = Literal["mean", "median"]
 Discrete = Bool[Tensor, " node"]
 ROUNDING = 1e-9
+Sigmas = Float[Tensor, "node channel"]
+MATCHING = 1e-3  # tolerance when a scaled target is matched to a category
+NUM_GRAPHS = 100  # for mean and median; S graphs raise the MSE by 1 / S of the graphs' variance
+NOISE_DRAWS = 5  # per graph, so that the median is that of five hundred numbers
+CRPS_GRAPHS = 48  # compared with each other; unbiased for any number
+LEVELS = (0.5, 0.8, 0.95)
 
 
 def discrete_nodes(observation: ObservationModel, num_nodes: int) -> Discrete:
@@ -50,8 +49,7 @@ def discrete_nodes(observation: ObservationModel, num_nodes: int) -> Discrete:
     >>> discrete_nodes(PoissonCounts(2), 2).tolist(), discrete_nodes(NoNoise(), 2).tolist()
     ([True, True], [False, False])
     """
-    supports = observation.supports or (observation.support,) * num_nodes
-    return torch.tensor([support not in ("real", "positive") for support in supports])
+    return ~(_nodes_with(observation, "real", num_nodes) | _nodes_with(observation, "positive", num_nodes))
 
 
 def point_prediction(samples: Samples, kind: PointName | float, discrete: Discrete | None = None) -> PointPrediction:
@@ -118,9 +116,6 @@ def persistence(inputs: Inputs, *, num_features: int = 1, out_channels: int = 1,
     return inputs[..., columns - num_features :][..., :out_channels]
 
 
-Sigmas = Float[Tensor, "node channel"]
-
-
 def gaussian_crps(means: PointPrediction, sigmas: Sigmas, targets: PointPrediction) -> PointPrediction:
     r"""Return the CRPS of $N(\mu, \sigma^2)$ for each target, in closed form.
 
@@ -140,7 +135,7 @@ def gaussian_crps(means: PointPrediction, sigmas: Sigmas, targets: PointPredicti
 
 def residual_sigmas(means: PointPrediction, pairs: Pairs) -> Sigmas:
     """Return the root mean square error of each target over the pairs in which it was observed."""
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    seen = pairs.seen
     counts = seen.sum(0)
     require(
         bool((counts > 0).all()),
@@ -157,7 +152,7 @@ def gaussian_coverage(means: PointPrediction, sigmas: Sigmas, pairs: Pairs, leve
     >>> gaussian_coverage(torch.zeros(4, 1, 1), torch.ones(1, 1), pairs, 0.95)
     0.75
     """
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    seen = pairs.seen
     reach = sigmas * torch.special.ndtri(sigmas.new_tensor((1 + level) / 2))
     inside = ((pairs.targets - means).abs() <= reach).to(seen.dtype)
     return float((inside * seen).sum() / seen.sum())
@@ -165,7 +160,7 @@ def gaussian_coverage(means: PointPrediction, sigmas: Sigmas, pairs: Pairs, leve
 
 def gaussian_scores(means: PointPrediction, sigmas: Sigmas, pairs: Pairs) -> dict[str, float]:
     """Return ``point_mae``, ``point_mse`` and ``crps``, means over all observed targets."""
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    seen = pairs.seen
     error = means - pairs.targets
     values = {
         "point_mae": error.abs(),
@@ -175,13 +170,9 @@ def gaussian_scores(means: PointPrediction, sigmas: Sigmas, pairs: Pairs) -> dic
     return {name: ((value * seen).sum() / seen.sum()).item() for name, value in values.items()}
 
 
-PerNode = Bool[Tensor, " node"]
-MATCHING = 1e-3  # tolerance when a scaled target is matched to a category
-
-
 def class_scores(
     observation: ObservationModel, described: TargetParams, targets: Targets, scale: Float[Tensor, "*pair node channel"]
-) -> dict[str, tuple[PointPrediction, PerNode]]:
+) -> dict[str, tuple[PointPrediction, Discrete]]:
     """Return each applicable score for every target, and the nodes that it applies to.
 
     ``scale``  the size of a scaled unit; densities are in the units of the data
@@ -192,7 +183,7 @@ def class_scores(
     >>> {name: round(values[0, 0, 0].item(), 4) for name, (values, _) in found.items()}
     {'log_score': -1.5}
     """
-    nodes, found = targets.shape[1], dict[str, tuple[PointPrediction, PerNode]]()
+    nodes, found = targets.shape[1], dict[str, tuple[PointPrediction, Discrete]]()
     try:
         logs = observation.log_prob(described, targets)
     except InputError:  # the model has no density
@@ -203,7 +194,8 @@ def class_scores(
         found["log_score"] = mean - torch.where(masses, 0.0, scale.log()), torch.ones(nodes, dtype=torch.bool)
     yes_no = _nodes_with(observation, "two values", nodes)
     if yes_no.any():
-        errors = (observation.mean(described) - targets[:, None]) * _over_graphs(scale)
+        of_graphs = scale[:, None] if scale.ndim == 3 else scale  # of pairs, or of nodes
+        errors = (observation.mean(described) - targets[:, None]) * of_graphs
         found["brier_score"] = _square_of_mean(errors), yes_no
     categories = _scaled_categories(observation, targets)
     if categories is not None:
@@ -215,11 +207,6 @@ def class_scores(
     return found
 
 
-def _over_graphs(scale: Tensor) -> Tensor:
-    """Return scales of pairs with an axis for graphs; scales of nodes are unchanged."""
-    return scale[:, None] if scale.ndim == 3 else scale
-
-
 def _square_of_mean(errors: Float[Tensor, "batch graph node channel"]) -> PointPrediction:
     """Return the square of the mean over graphs minus the variance of that mean."""
     graphs = errors.shape[1]
@@ -227,7 +214,7 @@ def _square_of_mean(errors: Float[Tensor, "batch graph node channel"]) -> PointP
     return errors.mean(1).square() - noise
 
 
-def _nodes_with(observation: ObservationModel, support: Support, num_nodes: int) -> PerNode:
+def _nodes_with(observation: ObservationModel, support: Support, num_nodes: int) -> Discrete:
     supports = observation.supports or (observation.support,) * num_nodes
     return torch.tensor([one == support for one in supports])
 
@@ -245,12 +232,6 @@ def _scaled_categories(
             found[:, nodes] = model.to_targets(model.categories[:, None, None]).to(targets)
             return found
     return None
-
-
-NUM_GRAPHS = 100  # for mean and median; S graphs raise the MSE by 1 / S of the graphs' variance
-NOISE_DRAWS = 5  # per graph, so that the median is that of five hundred numbers
-CRPS_GRAPHS = 48  # compared with each other; unbiased for any number
-LEVELS = (0.5, 0.8, 0.95)
 
 
 @dataclass(frozen=True)
@@ -303,7 +284,7 @@ def forecast_scores(
     size = pairs_at_once(model, num_graphs)
     for start in range(0, len(pairs), size):
         chunk, scale = pairs[start : start + size], sizes[start : start + size] if sizes.ndim == 3 else sizes
-        seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
+        seen = chunk.seen
         outputs = model.outputs(chunk.inputs, num_graphs, generator=generator, context=Context.of(chunk))
         samples = model.observation.draw(outputs, generator=generator, draws=NOISE_DRAWS)
         observation, described = model.observation, outputs

@@ -62,7 +62,7 @@ def paired_gain(
             f"{name} must have the shape of the targets, {tuple(pairs.targets.shape)}, got {tuple(values.shape)}; pass "
             "the score of every number",
         )
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    seen = pairs.seen
     weight = seen.cpu().double() / spread.cpu().double()
     ours, theirs = ((values.cpu().double() * weight).sum(2) for values in (crps, reference))  # (pair, node)
     total = float(theirs.sum())
@@ -107,7 +107,7 @@ def target_spreads(pairs: Pairs) -> Float[Tensor, "node channel"]:
     >>> target_spreads(Pairs(torch.zeros(2, 2, 1), torch.tensor([[[1.0], [0.0]], [[3.0], [0.0]]]))).flatten().tolist()
     [1.0, 1.0]
     """
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    seen = pairs.seen
     count = seen.sum(0).clamp_min(1)
     mean = (pairs.targets * seen).sum(0) / count
     spread = (((pairs.targets - mean).square() * seen).sum(0) / count).sqrt()

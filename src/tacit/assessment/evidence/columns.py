@@ -1,9 +1,11 @@
 r"""The regression columns of a source: its lags and their squares, as one group.
 
 With $x_{j,t-l}$ the scaled values of source $j$ and $\bar x_j$ their mean over the lags, a :class:`ColumnForm` defines
-the group: each lag or only the mean, with or without $\bar x_j^2$. Squares allow nonlinear effects; a mean over lags
-reduces measurement noise. The target's own past enters lag by lag and is always included. With products
-(:mod:`tacit.assessment.evidence.products`) a source sends one value, its newest or the mean.
+the group: each lag, with or without $\bar x_j^2$, or only a smoothed value $\sum_l \rho^l x_{j,t-l}$, with or without
+its square. Squares allow nonlinear effects. If values are measured with noise, the best guess of the last one is a
+smoothed value (a Kalman filter of a persistent series), and so is what the target's own past says; otherwise the own
+past enters lag by lag. It is always included. With products (:mod:`tacit.assessment.evidence.products`) a source sends
+one value, its newest or the smoothed one.
 
 Where a background is added to the values of a system, effects act on what a node does beside it. Such a source sends
 its deviations: its values without their regression on the background of the node itself, which is the same at earlier
@@ -29,8 +31,9 @@ Grouped = Float[Tensor, "row node column"]
 
 @dataclass(frozen=True)
 class ColumnForm:
-    """The form of the columns: the ``lags`` newest values of a source or their ``mean``, with or without ``squares``.
+    """The form of the columns: the ``lags`` newest values of a source or their smoothed value, with or without squares.
 
+    ``decay``     weight of each value of a smoothed value by that of the next newer one, $\\rho$; 0 for separate lags
     ``offsets``   an intercept per series, if there are several
     ``products``  include products of the values of two parents, and squares; a source sends its newest value or mean
     ``deviations``  sources send deviations from the background of their node; the number of known columns before those
@@ -38,7 +41,7 @@ class ColumnForm:
     """
 
     lags: int = 1
-    mean: bool = False
+    decay: float = 0.0
     squares: bool = False
     offsets: bool = False
     products: bool = False
@@ -49,11 +52,11 @@ class ColumnForm:
         return self._words() + " less the background" * (self.deviations is not None)
 
     def _words(self) -> str:
-        what = "the last value" if self.lags == 1 else f"{'the mean of ' * self.mean}the last {self.lags} values"
+        what = "the last value" if self.lags == 1 or self.products else f"the last {self.lags} values"
+        what = "a smoothed value" if self.decay else what
         if self.products:
-            what = what if self.mean else "the last value"
             return what + ", its square and its products with other values"
-        several = self.lags > 1 and not self.mean
+        several = self.lags > 1 and not self.decay
         return what + (" and their squares" if several else " and its square") * self.squares
 
 
@@ -224,10 +227,14 @@ class ScaledValues:
         values = self.values if form.deviations is None else self.deviations
         values = values[:, values.shape[1] - form.lags :]
         series = self.pairs.series.cpu() if form.offsets and self.pairs.series is not None else None
-        sent_value = values.mean(1) if form.mean or not form.products else values[:, -1]
+        linear = values.flatten(1, 2)
+        sent_value = values[:, -1] if form.products else values.mean(1)
+        if form.decay:
+            falling = form.decay ** torch.arange(form.lags, dtype=DOUBLE).flip(0)
+            linear = sent_value = torch.einsum("nlsr,l->nsr", values, falling)
         squares = [sent_value.square()] if form.squares or form.products else []
-        group = [sent_value] if form.mean or form.products else [values.flatten(1, 2)]
-        own = [values.flatten(1, 2), *squares] + [self.covariates] * (self.covariates.shape[1] > 0)
+        group = [sent_value] if form.products else [linear]
+        own = [linear, *squares] + [self.covariates] * (self.covariates.shape[1] > 0)
         return Columns(
             _joined(group if form.products else [*group, *squares]).permute(2, 0, 1),
             _joined(own).permute(2, 0, 1),
@@ -236,7 +243,7 @@ class ScaledValues:
             self.known.mT,
             form.products,
             0 if form.products else sum(column.shape[1] for column in squares),
-            0 if form.mean or form.products else form.lags,
+            0 if form.decay or form.products else form.lags,
             series,
         )
 

@@ -24,8 +24,8 @@ DRIVER, FEW_ROWS, NOISE, RESAMPLES_DIFFER = "driver", "few rows", "noise", "resa
 COPIED_NODES, COPIED_SOURCES, CORRELATED = "copied nodes", "copied sources", "correlated within a step"
 
 NOISY = (
-    "Noisy values: the mean of the last {lags} values explains more than the last one. Indirect paths can then look "
-    "direct. The probabilities of edges take it into account."
+    "Noisy values: smoothed values explain more than the last ones, as if values were measured with noise. Indirect "
+    "paths can then look direct. The probabilities of edges take it into account."
 )
 CAUTION = "A common driver, or an effect faster than one step, can cause false edges."
 DRIVEN = (
@@ -108,8 +108,8 @@ def notes(
             f"Few observations: with {rows:.0f} degrees of freedom and {candidates.width} candidates per node, only "
             f"edges that explain more than {least:.0%} of the remaining variance of a node can be detected."
         )
-    if form.mean:
-        said[NOISE] = NOISY.format(lags=form.lags)
+    if form.decay:
+        said[NOISE] = NOISY
     if agreement < DISAGREE and bool(believed.any()):
         said[RESAMPLES_DIFFER] = UNSTABLE
     if left is None:

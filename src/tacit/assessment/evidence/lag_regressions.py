@@ -81,7 +81,7 @@ def lag_profiles(
     for count in counts:
         if not left.any():
             break
-        columns = build_columns(pairs, layout, replace(form, lags=count, mean=False, products=False))
+        columns = build_columns(pairs, layout, replace(form, lags=count, decay=0.0, products=False))
         if within is not None:
             sources = torch.cat([columns.sources, columns.targets], 2)
             columns = replace(columns, sources=sources, num_lags=columns.num_lags + 1)

@@ -1,6 +1,7 @@
 r"""Evidence from regressions: every node on its own past and on sets of parents, averaged over sets and resamples.
 
-1. The columns of a source are chosen (:mod:`tacit.assessment.evidence.forms`).
+1. The forms of the columns of a source are found for each target, with their probabilities
+   (:mod:`tacit.assessment.evidence.forms`). Everything below is averaged over them.
 2. The prior probability $\pi$ of an edge, common to all edges without an individual prior, is learned from all targets:
    $\pi = (a + \sum_{ij} P_{ij}) / (a + b + E)$ over $E$ candidates, the posterior mean of a Beta$(a, b)$ prior given
    the expected number of edges (empirical Bayes).
@@ -36,7 +37,7 @@ from tacit.assessment.evidence.copies import (
     undecided,
 )
 from tacit.assessment.evidence.drivers import Drivers, find_drivers
-from tacit.assessment.evidence.forms import choose_form, simplest_form
+from tacit.assessment.evidence.forms import Forms, choose_forms, simplest_form
 from tacit.assessment.evidence.misfit import (
     DRIVEN,
     NOISY,
@@ -45,7 +46,6 @@ from tacit.assessment.evidence.misfit import (
     WITHIN_STEP,
     beside_others,
     counting_probs,
-    residual_squares,
 )
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.volatility import with_volatility
@@ -75,8 +75,9 @@ class ParentEvidence:
     ``resamples``  number of resamples
     ``agreement``  $\\lambda$
     ``notes``      sentences by the names of the findings, which are constants of ``diagnostics``
+    ``form``       the common form of all targets
     ``drivers``    the shared drivers of the nodes, if there are likely any that forecast
-    ``search``     the form, the drivers, however unlikely, and the weights of the rows, for another observation model
+    ``search``     the forms, the drivers, however unlikely, and the weights of the rows, for another observation model
     ``any_size``   the probabilities with effects of any size
     """
 
@@ -93,7 +94,7 @@ class ParentEvidence:
     agreement: float
     notes: dict[str, str]
     drivers: Drivers | None
-    search: tuple[ColumnForm, Drivers | None, Float[Tensor, "row node"] | None]
+    search: tuple[Forms, Drivers | None, Float[Tensor, "row node"] | None]
     any_size: Probs
 
 
@@ -119,34 +120,36 @@ def parent_evidence(
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
-    With several ``backgrounds`` of a target, the probabilities are averaged over them by their weights. ``driven``
-    allows shared drivers, which are a further background of every target.
+    With several ``backgrounds`` of a target, the probabilities are averaged over them by their weights, and so are its
+    forms; ``form`` is that of all targets. ``driven`` allows shared drivers, which are a further background of every
+    target.
 
     ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
     Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
-    are those of linear regressions. ``grouped`` allows groups of copies. The form, the drivers and the weights of the
+    are those of linear regressions. ``grouped`` allows groups of copies. The forms, the drivers and the weights of the
     rows are those of ``earlier`` evidence from the same pairs, if it is given.
     """
     beside, covariates = [(torch.ones(len(candidates.targets), dtype=DOUBLE), pairs, layout)], layout.known
     if backgrounds is not None:
         most = backgrounds.most
         beside = [(backgrounds.weights(rank), *backgrounds.added_to(pairs, layout, rank)) for rank in range(most)]
-    undriven = beside[0][1:]
     _, pairs, layout = beside[0]
     none = torch.zeros_like(candidates.used)
-    given, driving = form, None
+    given, driving = None if form is None else [(form, torch.ones(len(candidates.targets), dtype=DOUBLE))], None
     if earlier is not None:
-        form, driving, row_weights = earlier.search
+        forms, driving, row_weights = earlier.search
+        form = forms[0][0]
     else:
         simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
         row_weights = with_volatility(simple, candidates, none, observation).row_weights
         after = covariates if layout.known > covariates else None
-        form = given or choose_form(pairs, layout, candidates, horizon, row_weights, background=after)
-        if driven and horizon == 1 and not (form.mean or form.products):  # a driver imitates noisy values and products
+        forms = given or choose_forms(pairs, layout, candidates, horizon, row_weights, background=after)
+        form = forms[0][0]
+        if driven and horizon == 1 and not (form.decay or form.products):  # a driver imitates noisy values and products
             driving = find_drivers(pairs, layout, candidates, form, row_weights)
     drivers = driving if driving is not None and driving.weight >= BELIEVED else None
-    search = form, driving, row_weights
+    search = forms, driving, row_weights
     if driving is not None:
         weight = driving.weight
         driven_ones = [(weight * share, *driving.added_to(one, its_layout)) for share, one, its_layout in beside]
@@ -156,8 +159,8 @@ def parent_evidence(
         if earlier is None and drivers is not None:  # again, beside the drivers
             simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
             row_weights = with_volatility(simple, candidates, none, observation).row_weights
-            form = given or choose_form(pairs, layout, candidates, horizon, row_weights)
-            search = form, driving, row_weights
+            forms = given or choose_forms(pairs, layout, candidates, horizon, row_weights)
+            form, search = forms[0][0], (forms, driving, row_weights)
     plain = build_columns(pairs, layout, form)
     columns = replace(plain, row_weights=row_weights)
     if observation is not None:
@@ -177,14 +180,17 @@ def parent_evidence(
         regressions = replace(regressions, columns=columns)
         once = regressions.on(every, keep=True)
         probs = once.probs(prior)[0]
-    mixture = [(beside[0][0], torch.arange(len(probs)), once)]
-    for shares, other, its_layout in beside[1:]:
-        of_targets = (shares > 0).nonzero()[:, 0]
-        others_columns = _weighted(
-            build_columns(other, its_layout, form), screened, probs >= BELIEVED, other, observation
-        )
-        some = replace(regressions, columns=others_columns, candidates=screened.chosen(of_targets))
-        mixture.append((shares[of_targets], of_targets, some.on(every, keep=True)))
+    believed = probs >= BELIEVED
+    mixture, of_forms = [(beside[0][0] * forms[0][1], torch.arange(len(probs)), once)], [(plain, columns)]
+    for number, (of_form, in_form) in enumerate(forms):
+        for rank, (shares, other, its_layout) in enumerate(beside[number == 0 :]):
+            of_targets = (shares * in_form > 0).nonzero()[:, 0]
+            if len(of_targets):
+                its_plain = build_columns(other, its_layout, of_form)
+                its_columns = _weighted(its_plain, screened, believed, other, observation)
+                of_forms += [(its_plain, its_columns)] * (number > 0 and rank == 0)
+                some = replace(regressions, columns=its_columns, candidates=screened.chosen(of_targets))
+                mixture.append(((shares * in_form)[of_targets], of_targets, some.on(every, keep=True)))
     probs = _over_backgrounds(mixture, prior)
     for _ in range(0 if density is not None else ROUNDS):
         learned = screened.used & screened.prior.isnan()
@@ -203,15 +209,29 @@ def parent_evidence(
     # effects within a step may explain what a driver does not forecast, so both are named, unless the model has them
     named = driving is not None and driving.prob >= BELIEVED and (drivers is not None or correlated is not None)
 
-    # the smallest effect that counts
-    columns, before, leak = regressions.columns, None, NOISY if form.mean else SMALL
-    if named and drivers is None:
-        columns = beside_others(columns, diagnostics.residuals(plain, screened, mean >= BELIEVED), screened.targets)
-        leak = WITHIN_STEP
-    if drivers is not None:
-        leak = DRIVEN
-        before = residual_squares(replace(columns, own=build_columns(*undriven, form).own), screened)
-    counts = counting_probs(columns, screened, mean, before, leak=leak, smallest=smallest, horizon=horizon)
+    # the smallest effect that counts, under each form of a target
+    counts = torch.zeros_like(mean)
+    within = named and drivers is None
+    left = diagnostics.residuals(plain, screened, mean >= BELIEVED) if within else None
+    for (of_form, in_form), (_, its_columns) in zip(forms, of_forms, strict=True):
+        of_targets = (in_form > 0).nonzero()[:, 0]
+        if not len(of_targets):
+            continue
+        leak, num_drivers = NOISY if of_form.decay else SMALL, 0
+        if left is not None:
+            its_columns, leak = beside_others(its_columns, left, screened.targets), WITHIN_STEP
+        if drivers is not None:
+            leak, num_drivers = DRIVEN, drivers.columns.shape[2]
+        found = counting_probs(
+            its_columns,
+            screened.chosen(of_targets),
+            mean[of_targets],
+            num_drivers=num_drivers,
+            leak=leak,
+            smallest=smallest,
+            horizon=horizon,
+        )
+        counts[of_targets] += in_form[of_targets, None] * found
 
     # copies: edges between them cannot be tested, and their edges into another target are one group
     left = None
@@ -237,10 +257,16 @@ def parent_evidence(
         mean, either = _mixed(both, agreement), _mixed(of_any, agreement)
     any_size, mean = mean, torch.where(groups > 0, mean, mean * counts)
     in_model = torch.where(groups > 0, first_members(groups) & (either >= BELIEVED), both[0] * counts >= BELIEVED)
-    linear = once if observation is None else replace(regressions, columns=plain).on(every)
-    effects = linear.effects(in_model)
-    if groups.any():  # of a member without the others
-        effects = torch.where(groups > 0, linear.effects(in_model & (groups == 0)), effects)
+    effects, alone_in_group = torch.zeros_like(mean), in_model & (groups == 0)  # of a member without the others
+    likeliest = torch.stack([in_form for _, in_form in forms]).argmax(0)
+    for number, (its_plain, its_columns) in enumerate(of_forms):
+        of_targets = (likeliest == number).nonzero()[:, 0]
+        its_columns = its_columns if observation is None else its_plain
+        linear = replace(regressions, columns=its_columns, candidates=screened.chosen(of_targets)).on(every, keep=True)
+        for members, which in ((in_model, groups == 0), (alone_in_group, groups > 0)):
+            if which[of_targets].any():
+                sizes = linear.effects(members[of_targets])
+                effects[of_targets] = torch.where(which[of_targets], sizes, effects[of_targets])
     believed = torch.where(groups > 0, in_model, mean >= BELIEVED)
     said = diagnostics.notes(
         plain,

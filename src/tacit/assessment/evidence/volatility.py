@@ -15,6 +15,7 @@ $1 / \hat v_t$.
 import math
 from dataclasses import replace
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -72,17 +73,16 @@ def smoothed(
     values: Float[Tensor, "row target"], half_life: float, series: Tensor | None
 ) -> Float[Tensor, "row target"]:
     """Return the sums over other rows of the same series, with exponential weights."""
+    from scipy.signal import lfilter
+
     parts = (
         [values]
         if series is None
         else list(torch.split(values, torch.unique_consecutive(series, return_counts=True)[1].tolist()))
     )
-    found = []
+    decay, found = 2 ** (-1 / half_life), []
     for part in parts:
-        size = 2 * len(part)
-        lag = torch.arange(size, dtype=values.dtype)
-        kernel = 2 ** (-torch.minimum(lag, size - lag) / half_life)
-        kernel[0] = 0.0
-        spectrum = torch.fft.rfft(part, n=size, dim=0) * torch.fft.rfft(kernel)[:, None]
-        found.append(torch.fft.irfft(spectrum, n=size, dim=0)[: len(part)].clamp_min(0.0))
+        both = np.stack([part.numpy(), part.flip(0).numpy()], 2)  # (row, target, direction)
+        before, after = np.moveaxis(lfilter([0, decay], [1, -decay], both, axis=0), 2, 0)
+        found.append(torch.from_numpy(before + after[::-1]))
     return torch.cat(found)

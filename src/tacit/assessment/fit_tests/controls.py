@@ -11,16 +11,9 @@ import torch
 
 from tacit.data import Pairs
 from tacit.errors import require
+from tacit.local import start_at_regression, steps_read
 from tacit.shapes import EdgeMask
-from tacit.training import (
-    FitSettings,
-    LatentGraphModel,
-    Progress,
-    fit,
-    start_at_regression,
-    steps_read,
-    with_fixed_graph,
-)
+from tacit.training import FitSettings, LatentGraphModel, Progress, fit, with_fixed_graph
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,4 @@
-r"""A kernel test of predictive distributions: its samples, features, sums and p-value.
-
-A kernel test of the predictive distribution, with an exact p-value.
+r"""A kernel test of predictive distributions with an exact p-value: its samples, features and sums.
 
 The squared kernel calibration error (Widmann, Lindsten, Zachariah, "Calibration tests in multi-class classification",
 2019, and "beyond classification", 2021) compares targets with the predictive distributions $P_i$ they should come from:
@@ -21,19 +19,13 @@ and $P(p \le \alpha) \le \alpha$ for any number of independent pairs, also with 
 largest of three statistics, each standardised over the candidates. Pairs of a series are not independent given all
 inputs, because a target is an input later: for series the level is approximate.
 
-Samples of the predictive distribution of each pair, with independent graphs and noise for every pair.
+**The samples** $z_{is} = f_\psi(x_i, A_{is}) \; [+ \; \sigma\, e_{is}]$ have graphs $A_{is} \sim P_\theta$ and noise
+that are independent over pairs $i$ and samples $s$. :meth:`LatentGraphModel.sample` shares its graphs between pairs,
+which is sufficient for a mean but not for a test.
 
-$$z_{is} = f_\psi(x_i, A_{is}) \; [+ \; \sigma\, e_{is}], \qquad A_{is} \sim P_\theta$$
-
-with graphs that are independent over pairs $i$ and samples $s$.
-
-:meth:`LatentGraphModel.sample` shares its graphs between pairs, which is sufficient for a mean but not for a test,
-where samples of different pairs must be independent.
-
-Random features of a predictive distribution and a value, for the kernel test.
-
-A value is standardised by its own prediction, $u = (y - m) / s$, and combined with the prediction's mean $m$ and
-standard deviation $s$, scaled over all pairs. For two kernels that are Gaussian in $(m, s, u)$,
+**The features** $\phi$ are random. A value is standardised by its own prediction, $u = (y - m) / s$, and combined with
+the prediction's mean $m$ and standard deviation $s$, scaled over all pairs. For two kernels that are Gaussian in $(m,
+s, u)$,
 
 $$k(v, v') \approx \frac{2}{D} \sum_d \cos(w_d \cdot v + b_d) \cos(w_d \cdot v' + b_d),
   \qquad w_d \sim N(0, \ell^{-2}), \quad b_d \sim U(0, 2\pi)$$
@@ -63,6 +55,25 @@ NUM_SAMPLES = 199  # with the target 200 candidates: p-values in steps of .005, 
 CHUNK_NUMBERS = {"cuda": 2**26}
 CHUNK_NUMBERS_ELSEWHERE = 2**22
 WIDTH = 64
+ByNumber = Float[Tensor, "node channel"]
+Candidates = Float[Tensor, "batch candidate node channel"]
+NodeCosines = Float[Tensor, "batch candidate node feature"]
+JointCosines = Float[Tensor, "batch candidate joint_feature"]
+ByCandidate = Float[Tensor, "part candidate"]
+PILOT_PAIRS, PILOT_SAMPLES = 256, 32  # enough for scales: their errors do not affect the validity of a p-value
+# Share of a node's standard deviation within which numbers are equal. Without noise and with a known predictor, a
+# target equals samples up to rounding, about 1e-7 in float32. A learned predictor has errors of about 1e-4: if few
+# graphs have large probability, as with edges that are correlated within rows, a smaller tolerance would reject any
+# learned predictor (measured: p = 1e-169 with weights right to 4 digits). With noise the distribution is continuous,
+# and a larger tolerance would tie different values.
+SAME, ROUNDED = 1e-3, 1e-5
+# On 12 nodes and 3,500 pairs these take 0.6 s of one core; twice as many detect no smaller misfit (measured).
+NODE_FEATURES, JOINT_FEATURES = 16, 128
+JOINT_CONTEXT = 0.3  # width 1 / 0.3 in (m, s); width 1 has half the power against correlated noise (measured)
+PARTS = ("nodes", "pooled", "joint")
+# Statistics nearer than this are tied, which counts against rejection; a spread of T below NO_SPREAD is rounding.
+TIE = 1e-6
+NO_SPREAD = 1e-13
 
 
 @torch.no_grad()
@@ -140,17 +151,6 @@ def require_comparable(model: LatentGraphModel, pairs: Pairs, num_samples: int, 
     )
 
 
-PILOT_PAIRS, PILOT_SAMPLES = 256, 32  # enough for scales: their errors do not affect the validity of a p-value
-# Share of a node's standard deviation within which numbers are equal. Without noise and with a known predictor, a
-# target equals samples up to rounding, about 1e-7 in float32. A learned predictor has errors of about 1e-4: if few
-# graphs have large probability, as with edges that are correlated within rows, a smaller tolerance would reject any
-# learned predictor (measured: p = 1e-169 with weights right to 4 digits). With noise the distribution is continuous,
-# and a larger tolerance would tie different values.
-SAME, ROUNDED = 1e-3, 1e-5
-
-ByNumber = Float[Tensor, "node channel"]
-
-
 @dataclass(frozen=True)
 class Scales:
     """Mean and spread over pairs of the predicted mean and standard deviation; ``same`` is the tolerance for ties."""
@@ -196,15 +196,6 @@ def snapped(targets: Targets, samples: Samples, same: ByNumber) -> Targets:
     """
     gap, nearest = (samples - targets[:, None]).abs().min(1)
     return torch.where(gap <= same, samples.gather(1, nearest[:, None])[:, 0], targets)
-
-
-# On 12 nodes and 3,500 pairs these take 0.6 s of one core; twice as many detect no smaller misfit (measured).
-NODE_FEATURES, JOINT_FEATURES = 16, 128
-JOINT_CONTEXT = 0.3  # width 1 / 0.3 in (m, s); width 1 has half the power against correlated noise (measured)
-
-Candidates = Float[Tensor, "batch candidate node channel"]
-NodeCosines = Float[Tensor, "batch candidate node feature"]
-JointCosines = Float[Tensor, "batch candidate joint_feature"]
 
 
 @dataclass(frozen=True)
@@ -253,7 +244,8 @@ class FourierFeatures:
         values are 0 for every candidate, so they do not affect the test.
         """
         mean, deviation = candidates.mean(1), candidates.std(1, correction=0)
-        values = (candidates - mean[:, None]) / torch.maximum(deviation, _positive(scales.same))[:, None]
+        least = scales.same.clamp_min(torch.finfo(scales.same.dtype).tiny)
+        values = (candidates - mean[:, None]) / torch.maximum(deviation, least)[:, None]
         mean = (mean - scales.mean_centre) / scales.mean_spread
         deviation = (deviation - scales.deviation_centre) / scales.deviation_spread
         if observed is not None:
@@ -266,18 +258,6 @@ class FourierFeatures:
             (context.flatten(1) @ self.joint_context + self.joint_phase)[:, None]
         )
         return node.cos_(), joint.cos_()
-
-
-def _positive(same: Tensor) -> Tensor:
-    return same.clamp_min(torch.finfo(same.dtype).tiny)
-
-
-PARTS = ("nodes", "pooled", "joint")
-# Statistics nearer than this are tied, which counts against rejection; a spread of T below NO_SPREAD is rounding.
-TIE = 1e-6
-NO_SPREAD = 1e-13
-
-ByCandidate = Float[Tensor, "part candidate"]
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,21 @@
 r"""Ranks of targets among samples of their predictions: uniformity, and coverage of intervals.
 
-Ranks of targets among samples of their predictions.
-
 $$r_i = \#\{s : z_{is} < y_i\} + U_i, \qquad U_i \text{ uniform on } 0 \ldots \#\{s : z_{is} = y_i\}$$
 
 If the model is right, $y_i$ is one more sample, and $r_i$ is exactly uniform on $0 \ldots S$ for any distribution.
 Without noise the distribution is discrete, and ties are common; they are broken at random. Numbers are tied if they
 differ by less than 1e-3 of a node's standard deviation without noise, and 1e-5 with noise.
 
-A chi-square test of the uniformity of ranks, and the shape of their histogram.
+Uniformity is tested for each predicted number, with Holm's correction, by
 
-$$\chi^2 = \sum_k \frac{(n_k - n q_k)^2}{n q_k}$$
+$$\chi^2 = \sum_k \frac{(n_k - n q_k)^2}{n q_k},$$
 
-$n_k$ of $n$ ranks fall into bin $k$, which contains a share $q_k$ of the $S + 1$ possible ranks; the bins need not
-divide them evenly. There is one test per predicted number, with Holm's correction for multiple tests.
+where $n_k$ of $n$ ranks fall into bin $k$, which contains a share $q_k$ of the $S + 1$ possible ranks; the bins need
+not divide them evenly.
 
-Coverage of central intervals, from the ranks.
-
-The interval of level $l$ contains a target if its rank is one of the middle $S + 1 - 2m$ of $S + 1$ ranks, where
-$m = (S + 1)(1 - l) / 2$, rounded. Under the right model this has probability exactly $(S + 1 - 2m) / (S + 1)$, also for
-discrete distributions.
+The central interval of level $l$ contains a target if its rank is one of the middle $S + 1 - 2m$ of $S + 1$ ranks,
+where $m = (S + 1)(1 - l) / 2$, rounded. Under the right model this has probability exactly $(S + 1 - 2m) / (S + 1)$,
+also for discrete distributions.
 """
 
 import math
@@ -28,14 +24,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
 from tacit.assessment.evaluation import LEVELS
 from tacit.assessment.fit_tests.kernel_test import ByNumber
-from tacit.data import Pairs
 from tacit.errors import InputError, require_int
 from tacit.shapes import Samples, Targets
+
+NUM_BINS = 20
+PER_BIN = 5  # expected count per bin, else there are fewer bins: the usual rule for the chi-square distribution
+FEWEST_PAIRS = 20  # four bins; fewer pairs are not tested
+CLEAR = 3.0  # standard errors from which slope or curvature are reported
+LIKELY = 0.05  # above this p-value the shape is "uniform", unless slope or curvature are clear
+U_SHAPED, HUMP = "U-shaped: overconfident", "hump-shaped: underconfident"
+TOO_LOW, TOO_HIGH = "slanted: predictions too low", "slanted: predictions too high"
+UNEVEN, UNIFORM, UNTESTED = "uneven", "uniform", "too few pairs"
 
 
 @dataclass(frozen=True)
@@ -70,24 +74,6 @@ def rank_of(
     ties = (gaps.abs() <= same).sum(1)
     uniforms = torch.rand(targets.shape, generator=generator, device=generator.device, dtype=torch.float64)
     return below + torch.minimum((uniforms * (ties + 1)).long(), ties)
-
-
-def gathered_ranks(parts: list[Int[Tensor, "_ node channel"]], pairs: Pairs, num_samples: int) -> Ranks:
-    """Concatenate the ranks of all chunks on the CPU."""
-    values = torch.cat(parts).cpu()
-    observed = torch.ones_like(values, dtype=torch.bool) if pairs.observed is None else pairs.observed.cpu() > 0
-    return Ranks(values, observed, num_samples)
-
-
-NUM_BINS = 20
-PER_BIN = 5  # expected count per bin, else there are fewer bins: the usual rule for the chi-square distribution
-FEWEST_PAIRS = 20  # four bins; fewer pairs are not tested
-CLEAR = 3.0  # standard errors from which slope or curvature are reported
-LIKELY = 0.05  # above this p-value the shape is "uniform", unless slope or curvature are clear
-
-U_SHAPED, HUMP = "U-shaped: overconfident", "hump-shaped: underconfident"
-TOO_LOW, TOO_HIGH = "slanted: predictions too low", "slanted: predictions too high"
-UNEVEN, UNIFORM, UNTESTED = "uneven", "uniform", "too few pairs"
 
 
 @dataclass(frozen=True)
@@ -220,7 +206,7 @@ def coverage(ranks: Ranks, levels: Sequence[float] = LEVELS) -> tuple[Coverage, 
 
 
 def _at(ranks: Ranks, level: float) -> Coverage:
-    from scipy.stats import binomtest  # a local import, because it takes a second
+    from scipy.stats import binomtest, norm  # a local import, because it takes a second
 
     num_ranks = ranks.num_samples + 1
     outside = min(round(num_ranks * (1 - level) / 2), (num_ranks - 1) // 2)  # on each side
@@ -233,14 +219,9 @@ def _at(ranks: Ranks, level: float) -> Coverage:
     p_values = tuple(float(binomtest(h, n, nominal).pvalue) if n and nominal < 1 else None for h, n in counts)
     total = float(seen.sum())
     overall = float(inside.sum()) / total if total else None
-    pooled = _pooled(inside - nominal * seen) if total and nominal < 1 else None
+    pooled = None
+    if total and nominal < 1:  # the sum of the excess of pairs is 0 with the variance of the sum of squares
+        excess = (inside - nominal * seen).sum(1)
+        size = math.sqrt(float(excess.square().sum()))
+        pooled = min(1.0, 2 * float(norm.sf(abs(float(excess.sum())) / size))) if size else 1.0
     return Coverage(level, nominal, overall, p_values[0] if len(counts) == 1 else pooled, shares, p_values)
-
-
-def _pooled(excess: Float[Tensor, "pair number"]) -> float:
-    r"""Return the p-value of $\sum_i e_i = 0$ with variance $\sum_i e_i^2$, where $e_i$ is the excess of pair $i$."""
-    from scipy.stats import norm
-
-    by_pair = excess.sum(1)
-    size = float(by_pair.square().sum())
-    return 1.0 if size == 0 else min(1.0, 2 * float(norm.sf(abs(float(by_pair.sum())) / math.sqrt(size))))

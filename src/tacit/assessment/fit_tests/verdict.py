@@ -1,11 +1,10 @@
-"""The verdict of the fit tests, and its sentences.
-
-The verdict: whether the model fits, where and by how much it does not, and what to try.
+"""The verdict of the fit tests as sentences: whether the model fits, where and by how much not, and what to try.
 
 It combines two tests, each at half the level: the kernel test (the whole distribution) and the ranks (each number
 separately, with Holm's correction). So a right model is rejected in at most a share ``level`` of all data sets.
 """
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -33,9 +32,9 @@ from tacit.assessment.fit_tests.ranks import (
     UNEVEN,
     UNIFORM,
     Coverage,
+    Ranks,
     Uniformity,
     coverage,
-    gathered_ranks,
     rank_of,
     uniformity,
 )
@@ -270,7 +269,7 @@ class Goodness:
     def to_dict(self) -> dict[str, Any]:
         """Return numbers, strings, lists and None, for a record in JSON."""
         verdict = {"fits": self.fits, "p_value": self.p_value, "sentences": self.sentences()}
-        return _plain(asdict(self) | verdict)  # type: ignore[no-any-return]
+        return json.loads(json.dumps(asdict(self) | verdict))  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Goodness":
@@ -329,7 +328,9 @@ def goodness_of_fit(
         parts.append(rank_of(targets, samples, scales.same, generator=generator))
         sums.add(samples, targets, None if pairs.observed is None else pairs.observed[rows])
         spread = torch.maximum(spread, (samples.amax(1) - samples.amin(1)).amax(0))
-    ranks = gathered_ranks(parts, pairs, num_samples)
+    values = torch.cat(parts).cpu()
+    seen = torch.ones_like(values, dtype=torch.bool) if pairs.observed is None else pairs.observed.cpu() > 0
+    ranks = Ranks(values, seen, num_samples)
     no_spread = tuple((spread <= scales.same).flatten().tolist())
     noise = _noise_of(model.observation), model.observation.wider
     tests = sums.result(), uniformity(ranks), coverage(ranks)
@@ -355,13 +356,6 @@ def _number_names(pairs: Pairs, node_names: list[str] | None) -> tuple[str, ...]
     if channels == 1:
         return tuple(names)
     return tuple(f"{name} (channel {channel})" for name in names for channel in range(channels))
-
-
-def _plain(value: Any) -> Any:
-    """Return lists for tuples, at any depth."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _tuples(stored: dict[str, Any]) -> dict[str, Any]:

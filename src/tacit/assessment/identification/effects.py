@@ -1,31 +1,24 @@
-r"""The relative effect of each edge: graphs in which it is evaluated, and the unit of effects.
-
-The effect of an edge: the change of the predictions when only this edge is flipped.
+r"""The relative effect of each edge: the change of the predictions when only this edge is flipped.
 
 $$d_a(x, A) = f(x, A^{a=1}) - f(x, A^{a=0}), \qquad
   \mathrm{effect}_a = \max_{i, c} \frac{\sqrt{E_{x, A}\, d_{a, ic}(x, A)^2}}{s_{ic}}$$
 
-$s_{ic}$ is the standard deviation of the target of output $c$ of node $i$
-(see below). The effect is the maximum over nodes and not the mean, because an edge
-affects few nodes: a mean over 120 nodes would dilute any effect by a factor of ten. An effect of 1 changes a prediction
-by one standard deviation of its target; with an effect of 0, no data can show whether the edge is present. The graphs
-$A$ are described below.
+The effect is the maximum over nodes and not the mean, because an edge affects few nodes: a mean over 120 nodes would
+dilute any effect by a factor of ten. An effect of 1 changes a prediction by one standard deviation of its target; with
+an effect of 0, no data can show whether the edge is present.
 
-The graphs in which the effect of an edge is evaluated.
+**The unit** $s_{ic}$ is the standard deviation of the targets of node $i$, channel $c$, over the pairs; without
+targets, that of the predictions, $\sqrt{\mathrm{Var}\,\mu + E\,\sigma^2}$ over inputs and graphs. ``scales`` of the
+observation model converts it to a unit for each distribution parameter: means and sigmas use the spread of the target.
 
-Half of the graphs come from $P_\theta$. For the others the probability of every free edge is moved towards 1/2,
+**The graphs** $A$: half of them come from $P_\theta$. For the others the probability of every free edge is moved
+towards 1/2,
 
 $$\theta^{(w)} = (1 - w)\,\theta + w / 2, \qquad 0 < w < 1,$$
 
 because the current $\theta$ can hide an edge: with two hops the edge $k \to j$ affects node $i$ only if $j \to i$ is
 present. An edge is not identifiable only if this is so for any $\theta$. The first half covers graphs of the current
 density, because probabilities of 1/2 could saturate the predictor. Fixed edges do not change.
-
-The spread of targets, the unit of relative effects.
-
-$s_{ic}$ is the standard deviation of the targets of node $i$, channel $c$, over the pairs; without targets, that of the
-predictions, $\sqrt{\mathrm{Var}\,\mu + E\,\sigma^2}$ over inputs and graphs. ``scales`` of the observation model
-converts it to a unit for each distribution parameter: means and sigmas use the spread of the target.
 """
 
 import math
@@ -44,6 +37,16 @@ from tacit.training import LatentGraphModel
 
 # A standard deviation below this share of the magnitude is rounding.
 CONSTANT = 1e-6
+Contexts = Float[Tensor, "graph node node"]
+Edges = Int[Tensor, "edge 2"]  # row and column: target and source
+PULLED_SHARE = 0.5
+# Up to this many edges are evaluated together, so that any two can be compared; with more, those of one target node.
+TOGETHER = 1024
+# Outputs computed for all flips, and the fewest and most inputs and graphs: 64 and 32 at 12 nodes, 4 and 4 at 120.
+OUTPUTS = 2**24
+INPUTS, GRAPHS = (4, 64), (4, 32)
+# Numbers in memory for one call of the predictor, whose hidden layers are assumed to be this many times its output.
+NUMBERS_AT_ONCE, HIDDEN = 2**21, 8
 
 
 class Spread(NamedTuple):
@@ -97,11 +100,6 @@ def _filled(
     return torch.where(constant, borrowed, deviation), constant.all(-1)
 
 
-Contexts = Float[Tensor, "graph node node"]
-Edges = Int[Tensor, "edge 2"]  # row and column: target and source
-PULLED_SHARE = 0.5
-
-
 def free_edges(graph: GraphDistribution) -> Edges:
     """Return the positions of all learned edges; for a symmetric graph those with i <= j, one for each pair.
 
@@ -148,15 +146,6 @@ def flipped(contexts: Contexts, edges: Edges, *, symmetric: bool) -> Float[Tenso
     return graphs
 
 
-# Up to this many edges are evaluated together, so that any two can be compared; with more, those of one target node.
-TOGETHER = 1024
-# Outputs computed for all flips, and the fewest and most inputs and graphs: 64 and 32 at 12 nodes, 4 and 4 at 120.
-OUTPUTS = 2**24
-INPUTS, GRAPHS = (4, 64), (4, 32)
-# Numbers in memory for one call of the predictor, whose hidden layers are assumed to be this many times its output.
-NUMBERS_AT_ONCE, HIDDEN = 2**21, 8
-
-
 class Flips(NamedTuple):
     """The effects of flipping some edges: ``differences`` $d_a$, and the contexts in which the edge was present."""
 
@@ -187,7 +176,18 @@ def prepare_trials(
 
     ``edges`` are the edges to evaluate, by default all learned edges. With given ``contexts`` all inputs are used.
     """
-    _require_fitting(model, inputs, targets)
+    nodes = model.graph.num_nodes
+    require(len(inputs) > 0, "inputs must have at least one pair, got none; pass some of the data")
+    require(
+        inputs.ndim == 3 and inputs.shape[1] == nodes,
+        f"inputs must have shape (pairs, {nodes} nodes, channels) like the graph, got {tuple(inputs.shape)}; pass the "
+        "inputs that the model was built for",
+    )
+    require(
+        targets is None or (targets.ndim == 3 and targets.shape[1] == nodes and len(targets) > 0),
+        f"targets must have shape (pairs, {nodes} nodes, channels) like the graph, got "
+        f"{() if targets is None else tuple(targets.shape)}; pass the targets that belong to the inputs",
+    )
     if contexts is None:
         num_edges = max(1, len(free_edges(model.graph) if edges is None else edges))
         affordable = OUTPUTS // (num_edges * model.graph.num_nodes * model.observation.num_given)
@@ -215,8 +215,13 @@ def flip_edges(model: LatentGraphModel, trials: Trials, edges: Edges | None = No
     at_once = max(1, NUMBERS_AT_ONCE // (graphs * nodes * (nodes + HIDDEN * outputs * len(trials.inputs))))
     for group in (group for group in groups if len(group)):
         present = trials.contexts[:, group[:, 0], group[:, 1]].mT  # (edge, graph)
-        parts = [_changes(model, trials, before, some) for some in torch.split(group, at_once)]
-        yield Flips(group, present, torch.cat(parts) * (1 - 2 * present)[:, None, :, None, None])
+        changes = []
+        for some in torch.split(group, at_once):
+            flips = flipped(trials.contexts, some, symmetric=model.graph.symmetric)
+            after = model.describe(trials.inputs, flips.flatten(0, 1)[None])  # (batch, edge * graph, node, output)
+            by_edge = after.reshape(len(after), len(some), -1, *after.shape[2:])  # (batch, edge, graph, node, output)
+            changes.append(by_edge.transpose(0, 1) - before)
+        yield Flips(group, present, torch.cat(changes) * (1 - 2 * present)[:, None, :, None, None])
 
 
 def place_effects(
@@ -235,27 +240,3 @@ def place_effects(
     effects[row, column] = (mean.sqrt() / spread.values).amax((1, 2)).to(effects.dtype)
     if symmetric:
         effects[column, row] = effects[row, column]
-
-
-def _changes(model: LatentGraphModel, trials: Trials, before: Tensor, edges: Edges) -> Tensor:
-    """Return f after each flip minus f before: (edge, batch, graph, node, output)."""
-    graphs = flipped(trials.contexts, edges, symmetric=model.graph.symmetric)
-    after = model.describe(trials.inputs, graphs.flatten(0, 1)[None])  # (batch, edge * graph, node, output)
-    by_edge = after.reshape(len(after), len(edges), -1, *after.shape[2:])  # (batch, edge, graph, node, output)
-    return by_edge.transpose(0, 1) - before
-
-
-def _require_fitting(model: LatentGraphModel, inputs: Inputs, targets: Targets | None) -> None:
-    nodes = model.graph.num_nodes
-    require(len(inputs) > 0, "inputs must have at least one pair, got none; pass some of the data")
-    require(
-        inputs.ndim == 3 and inputs.shape[1] == nodes,
-        f"inputs must have shape (pairs, {nodes} nodes, channels) like the graph, got {tuple(inputs.shape)}; pass the "
-        "inputs that the model was built for",
-    )
-    if targets is not None:
-        require(
-            targets.ndim == 3 and targets.shape[1] == nodes and len(targets) > 0,
-            f"targets must have shape (pairs, {nodes} nodes, channels) like the graph, got {tuple(targets.shape)}; "
-            "pass the targets that belong to the inputs",
-        )

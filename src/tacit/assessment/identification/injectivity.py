@@ -1,6 +1,4 @@
-r"""The condition of the paper's theorem, and the pairs of graphs that it compares.
-
-The condition of the paper's theorem: is there an input $x$ at which $A \mapsto f(x, A)$ is injective?
+r"""The condition of the paper's theorem: is there an input $x$ at which $A \mapsto f(x, A)$ is injective?
 
 If there is, the true $\theta$ is the only minimum of a proper loss (for a known predictor). The compared graphs differ
 in learned edges with an effect; all other edges are fixed at their more likely value. Two graphs differ at $x$ if
@@ -34,6 +32,11 @@ Predict = Callable[[Contexts], Float[Tensor, "batch graph number"]]
 SAMPLED, SINGLES = 1024, 4096
 ROW_FLIPS = (3, 8)
 NUMBERS_AT_ONCE = 2**20
+ENUMERATED_EDGES = 12
+DISTINCT = 1e-9
+# The number of comparisons determines the number of tested inputs: 4 for 4,096 graphs, at most 32.
+COMPARISONS, MOST_INPUTS = 2**26, 32
+SAMPLED_INPUTS, BASES = 8, 8
 
 
 def all_choices(num_edges: int, device: torch.device) -> Choices:
@@ -120,13 +123,6 @@ def _smallest(keys: Float[Tensor, "pair edge"], size: int | Int[Tensor, "pair 1"
     return keys.argsort(1).argsort(1) < size
 
 
-ENUMERATED_EDGES = 12
-DISTINCT = 1e-9
-# The number of comparisons determines the number of tested inputs: 4 for 4,096 graphs, at most 32.
-COMPARISONS, MOST_INPUTS = 2**26, 32
-SAMPLED_INPUTS, BASES = 8, 8
-
-
 @dataclass(frozen=True)
 class Injectivity:
     """The result of the injectivity check.
@@ -193,7 +189,16 @@ def check_injectivity(
         return Injectivity(True, 0, len(some), 0, 1.0, torch.inf)
     drawn = draw_contexts(graph, BASES, generator=generator, pulled=False).double()
     bases = torch.where(varied, drawn, (graph.edge_probs > 0.5).double())
-    predict = _predict_with(copy.deepcopy(model).double(), some, bases)
+
+    # Predictions in units of the spread, in double precision, some graphs at a time.
+    exact = copy.deepcopy(model).double()
+    spread, nodes = predictive_spread(exact.describe(some, bases[None]), exact.observation), bases.shape[-1]
+    at_once = max(1, NUMBERS_AT_ONCE // (nodes * (nodes + len(some))))
+
+    def predict(graphs: Contexts) -> Float[Tensor, "batch graph number"]:
+        parts = [exact.describe(some, part[None]) / spread.values for part in torch.split(graphs, at_once)]
+        return torch.cat(parts, 1).flatten(2)
+
     if enumerated:
         choices = all_choices(len(places), places.device)
         graphs = with_edges(bases[:1].expand(len(choices), -1, -1), places, choices, symmetric=graph.symmetric)
@@ -205,16 +210,3 @@ def check_injectivity(
         )
     share = (closest > DISTINCT).double().mean().item()
     return Injectivity(enumerated, len(places), len(some), pairs, share, closest.max().item())
-
-
-def _predict_with(model: LatentGraphModel, inputs: Inputs, bases: Contexts) -> Predict:
-    """Return a function from graphs to their predictions in units of the spread, computed in chunks."""
-    spread = predictive_spread(model.describe(inputs, bases[None]), model.observation)
-    nodes = bases.shape[-1]
-    at_once = max(1, NUMBERS_AT_ONCE // (nodes * (nodes + len(inputs))))
-
-    def predict(graphs: Contexts) -> Float[Tensor, "batch graph number"]:
-        parts = [model.describe(inputs, part[None]) / spread.values for part in torch.split(graphs, at_once)]
-        return torch.cat(parts, 1).flatten(2)
-
-    return predict

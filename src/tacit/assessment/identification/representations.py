@@ -1,6 +1,4 @@
-r"""Other graphs that predict as well if the predictor is learned.
-
-Equivalent solutions: with a learned predictor, another graph may predict as well.
+r"""Equivalent solutions: with a learned predictor, another graph may predict as well.
 
 The data depend on $(\theta, \psi)$ only through the distribution of $f_\psi(x, A)$. A learned predictor can compensate
 a change of the graph: $\sum_j (1 - A_{ij}) x_j = \sum_j x_j - \sum_j A_{ij} x_j$, so the complement graph with a
@@ -24,19 +22,18 @@ from torch import Generator, Tensor
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.graph import GraphDistribution
+from tacit.local import Difference, paired_difference
 from tacit.predictors import initial_parameters
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import (
     CosineDecay,
-    Difference,
     FitSettings,
     LatentGraphModel,
     LiftName,
     Progress,
     fit,
     pair_losses,
-    paired_difference,
     with_fixed_graph,
 )
 
@@ -48,6 +45,13 @@ CERTAIN = "the deterministic graph of the edges above 0.5"
 COMPLEMENTS = (COMPLEMENT, WHOLE_COMPLEMENT)
 # Graphs are equal if all of their probabilities differ by less than this.
 SAME_GRAPH = 0.05
+Start = dict[str, Tensor]
+SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.05))
+# Training pairs, tensors with a flipped sign (the largest first), and random starts: some seconds on two cores.
+MOST_PAIRS, MOST_SIGNS, FRESH_STARTS = 4096, 6, 2
+# Share of the skill of the predictions: the accuracy of a short training. On the paper's system, where self-loops have
+# probability 0.75, switching them on costs 1.4%.
+TOLERANCE = 0.005
 
 
 def other_graphs(graph: GraphDistribution) -> dict[str, EdgeProbs]:
@@ -81,15 +85,6 @@ def other_graphs(graph: GraphDistribution) -> dict[str, EdgeProbs]:
 def same_graph(one: EdgeProbs, other: EdgeProbs, edges: EdgeMask) -> bool:
     """Return whether the probabilities of some edges are equal up to a tolerance."""
     return not bool(((one - other).abs() > SAME_GRAPH)[edges].any())
-
-
-Start = dict[str, Tensor]
-SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.05))
-# Training pairs, tensors with a flipped sign (the largest first), and random starts: some seconds on two cores.
-MOST_PAIRS, MOST_SIGNS, FRESH_STARTS = 4096, 6, 2
-# Share of the skill of the predictions: the accuracy of a short training. On the paper's system, where self-loops have
-# probability 0.75, switching them on costs 1.4%.
-TOLERANCE = 0.005
 
 
 @dataclass(frozen=True)
@@ -156,7 +151,8 @@ def find_representations(
         train, validation = train.with_mask(), validation.with_mask()
     seed = int(torch.randint(2**31, (), generator=generator, device=generator.device))
     own, weights = pair_losses(present, {}, validation, generator=generator_for(seed, "compare", device))
-    shuffled = Pairs(validation.inputs, validation.targets.roll(1, 0), _rolled(validation.observed))
+    rolled = None if validation.observed is None else validation.observed.roll(1, 0)
+    shuffled = Pairs(validation.inputs, validation.targets.roll(1, 0), rolled)
     others_targets, other_weights = pair_losses(present, {}, shuffled, generator=generator_for(seed, "compare", device))
     worth = (others_targets.sum() / other_weights.sum() - own.sum() / weights.sum()).item()
     tried = _train(present, graphs, starts, train, validation, settings or SETTINGS, lift, compile, on_progress)
@@ -180,13 +176,12 @@ def predictor_starts(model: LatentGraphModel, generator: Generator, *, signs: bo
     own = [name for name in present if name.startswith("predictor.")]
     largest = sorted(own, key=lambda name: -present[name].numel())[:MOST_SIGNS]
     turned = [present | {name: -present[name]} for name in largest] if signs else []
-    fresh = [_fresh(model, generator) for _ in range(FRESH_STARTS)]
-    return [present, *turned, *({name: start[name] for name in present} for start in fresh)]
-
-
-def _fresh(model: LatentGraphModel, generator: Generator) -> Start:
-    parts = {"predictor": model.predictor, "observation": model.observation}
-    return {f"{part}.{k}": v for part, m in parts.items() for k, v in initial_parameters(m, generator).items()}
+    starts = [present, *turned]
+    for _ in range(FRESH_STARTS):
+        parts = {part: initial_parameters(getattr(model, part), generator) for part in ("predictor", "observation")}
+        fresh = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+        starts.append({name: fresh[name] for name in present})
+    return starts
 
 
 def _train(
@@ -217,7 +212,3 @@ def _train(
     best = {name: min((r for r in seeds if names[r] == name), key=losses.__getitem__) for name in graphs}
     parameters = {name: value for name, value in result.parameters.items() if not name.startswith("graph.")}
     return {name: {key: value[r] for key, value in parameters.items()} for name, r in best.items()}
-
-
-def _rolled(observed: Tensor | None) -> Tensor | None:
-    return None if observed is None else observed.roll(1, 0)

@@ -22,7 +22,6 @@ from torch import Generator, Tensor
 from torch.func import functional_call
 
 from tacit.assessment.identification.effects import Contexts
-from tacit.graph import GraphDistribution
 from tacit.predictors import num_hops_of
 from tacit.shapes import EdgeProbs, Inputs, Observed, Samples, Targets
 from tacit.training import LatentGraphModel
@@ -54,10 +53,12 @@ def separation_errors(
 
     It is for ``num_pairs`` pairs, by default the given ones; NaN for fixed edges, infinite if not identifiable.
     """
-    order = torch.randperm(len(inputs), generator=generator, device=generator.device)[:PAIRS].to(inputs.device)
-    some, known = inputs[order], targets[order]
-    weights = torch.ones_like(known) if observed is None else observed[order]
-    graph, sources = model.graph, _sources(model.graph)
+    rows = torch.randperm(len(inputs), generator=generator, device=generator.device)[:PAIRS].to(inputs.device)
+    some, known = inputs[rows], targets[rows]
+    weights = torch.ones_like(known) if observed is None else observed[rows]
+    graph, learned = model.graph, model.graph.learned
+    order = learned.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, : int(learned.sum(1).max())]
+    sources = torch.where(learned.gather(1, order), order, -1)  # of the learned edges into each node, padded with -1
     uniforms = torch.rand(1, GRAPHS, *graph.uniforms_shape, generator=generator, device=generator.device)
     contexts = graph.sample_from(uniforms.to(graph.raw))[0]
     scores = list(_scores(model, some, known, contexts, sources))
@@ -69,14 +70,6 @@ def separation_errors(
         nodes = (sources[:, place] >= 0).nonzero().flatten()
         errors[nodes, sources[nodes, place]] = variances[nodes, place].sqrt().to(errors)
     return errors
-
-
-def _sources(graph: GraphDistribution) -> Int[Tensor, "node place"]:
-    """Return the sources of the learned edges into each node, padded with -1."""
-    learned = graph.learned
-    most = int(learned.sum(1).max())
-    order = learned.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]
-    return torch.where(learned.gather(1, order), order, -1)
 
 
 def _scores(

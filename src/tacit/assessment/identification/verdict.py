@@ -1,6 +1,4 @@
-r"""The verdict on the identifiability of edges, with twins and reasons.
-
-Identifiability of edges, with reasons.
+r"""The verdict on the identifiability of edges, with reasons.
 
 An edge is not identifiable if
 
@@ -13,8 +11,6 @@ An edge is not identifiable if
 
 In large graphs an edge is evaluated on few inputs and graphs. Edges that then seem to have no effect, or a weak one,
 are evaluated again on many inputs and graphs.
-
-Twins: two edges with the same effect, so that only the number of present edges is identifiable, not which.
 
 Edges $a$ and $b$ are twins if exchanging them changes nothing, $f(x, a{=}1, b{=}0) = f(x, a{=}0, b{=}1)$, for example
 if two nodes always send equal values. In a graph with both or neither of them, this means $d_a(x, A) = d_b(x, A)$; in a
@@ -48,6 +44,17 @@ from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 
 LISTED = 5
+Place = tuple[int, int]  # row and column: target and source
+Flag = Literal["", "yes", "no"]
+COSINE, LENGTH = 1e-4, 0.01
+# A smaller relative effect counts as none: float32 rounds at a thousandth of it.
+NEGLIGIBLE = 1e-4
+INSEPARABLE = 0.25  # standard error from which a 95% interval contains every probability
+YES_NO = (
+    "For yes-or-no targets only the shape of the response separates how often an edge acts from how strongly; if "
+    "effects are small, the data determine only their product."
+)
+FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # whether an edge is identifiable; empty for fixed edges
 
 
 def count_of(number: int, thing: str) -> str:
@@ -120,12 +127,6 @@ def _whole_lines(left: EdgeMask, learned: EdgeMask, nodes: NamedNodes, phrase: C
     return [phrase(listed([nodes.names[row] for row in numbers]))] if numbers else []
 
 
-Place = tuple[int, int]  # row and column: target and source
-COSINE, LENGTH = 1e-4, 0.01
-# A smaller relative effect counts as none: float32 rounds at a thousandth of it.
-NEGLIGIBLE = 1e-4
-
-
 def confirmed_twins(
     model: LatentGraphModel,
     inputs: Inputs,
@@ -166,15 +167,6 @@ def twins_among(flips: Flips, spread: Spread) -> list[tuple[Place, Place]]:
 def _inner(vectors: Float[Tensor, "edge graph number"]) -> Float[Tensor, "edge edge"]:
     flat = vectors.flatten(1)
     return flat @ flat.mT
-
-
-Flag = Literal["", "yes", "no"]
-INSEPARABLE = 0.25  # standard error from which a 95% interval contains every probability
-YES_NO = (
-    "For yes-or-no targets only the shape of the response separates how often an edge acts from how strongly; if "
-    "effects are small, the data determine only their product."
-)
-FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # whether an edge is identifiable; empty for fixed edges
 
 
 @dataclass(frozen=True)

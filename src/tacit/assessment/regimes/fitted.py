@@ -9,8 +9,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.graph import Blocks, MixtureGraph
+from tacit.local import Difference
 from tacit.shapes import EdgeMask
-from tacit.training import Difference, LatentGraphModel
+from tacit.training import LatentGraphModel
 
 NOTHING_KNOWN = 0.5  # standard error of a probability that the data do not determine
 MOST_WIDTH = 0.9  # of an interval; a wider one says nothing

@@ -15,9 +15,7 @@ The likelihood is a sum over all states of the gates of a node, so at most ``MOS
 first, in the order of their gain from a gate.
 """
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
@@ -36,9 +34,18 @@ from tacit.graph import (
     Features,
     SeriesNumber,
 )
-from tacit.local import Dependence, GatedFit, GatedRegression, Inference, fit_gated, fit_gates
+from tacit.local import (
+    Dependence,
+    GatedFit,
+    GatedRegression,
+    Inference,
+    LocalModel,
+    fit_gated,
+    fit_gates,
+    has_likelihood,
+)
 from tacit.shapes import EdgeMask
-from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood, has_likelihood
+from tacit.training import LatentGraphModel
 
 ROUNDS = 3  # of fits with all slopes, each from better initial values
 SAME = 1e-3  # tolerance of a log likelihood
@@ -46,18 +53,6 @@ MANY_GATES = (
     "not tested because a node has more than {most} edges that act at times: {edges} (those with the smallest gain "
     "from a gate)"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class _Node:
-    """The data of one node, its fit with the slopes of all tested edges, and their p-values."""
-
-    number: int
-    data: GatedRegression
-    dependence: Dependence
-    tested: Bool[Tensor, " source"]
-    fit: GatedFit
-    p_values: Float[Tensor, " source"]
 
 
 def vary_by_likelihood(
@@ -77,89 +72,97 @@ def vary_by_likelihood(
         "vary_by_likelihood requires a linear filter with noise that has a likelihood, one target per node and no "
         f"prior, got {type(model.predictor).__name__} with {type(model.observation).__name__}; use vary_by_training",
     )
-    data, tested = NodeRegressions.of(model, train), (tested.to(model.graph.learned.device) & model.graph.learned).cpu()
     assert isinstance(model.graph, BernoulliGraph)
-    device, training = model.graph.raw.device, Context.of(train.to(model.graph.raw.device))
+    device, data = model.graph.raw.device, LocalModel.of(model, train.to("cpu"))
+    training, tested = Context.of(train.to(device)), (tested.to(device) & model.graph.learned).cpu()
     graph = ConditionalBernoulliGraph(model.graph, variables, training, varying=tested)
     features = graph.features(training)
     between = any(isinstance(one, Category) and isinstance(one.reading, SeriesNumber) for one in variables)
     dependence = Dependence.of_rows(len(train), block, train.series, whole=not between)
-    nodes = [
-        _test_node(model, data, node, features, tested[node], dependence.among(data.weights[:, node] > 0))
-        for node in tested.any(1).nonzero()[:, 0].tolist()
-    ]
-    p_values, asked = torch.full(tested.shape, torch.nan, dtype=torch.float64), torch.zeros_like(tested)
-    for one in nodes:
-        sources = data.sources(one.number)
-        p_values[one.number, sources], asked[one.number, sources] = one.p_values, one.tested
-    varies, missed = called_varying(p_values, fdr), int((tested & ~asked).sum())
+    nodes = tested.any(1).nonzero()[:, 0].tolist()
+    regressions, asked, starts = list[GatedRegression](), list[Bool[Tensor, " source"]](), list[GatedFit]()
+    for node in nodes:
+        sources = data.sources(node)
+        regressions.append(data.node(node, features=_of_node(features, node, sources)))
+        mask, start = tested[node, sources], data.start(node)
+        for source in (mask & ~start.gated).nonzero()[:, 0].tolist():
+            start = start.with_gate(source, 0.8)
+        few, kept = _with_few_gates(regressions[-1], start, mask)
+        starts.append(few)
+        asked.append(kept)
+    # slopes of all tested edges, and without those of one at a time, which is a better start if it fits better
+    full, going = _fits(regressions, starts, asked), list(range(len(nodes)))
+    without = [dict[int, GatedFit]() for _ in nodes]
+    for repeated in range(ROUNDS + 1):
+        edges = [(place, source) for place in going for source in asked[place].nonzero()[:, 0].tolist()]
+        fewer = [asked[place] & (torch.arange(len(asked[place])) != source) for place, source in edges]
+        alone = _fits([regressions[place] for place, _ in edges], [full[place] for place, _ in edges], fewer)
+        for (place, source), fit in zip(edges, alone, strict=True):
+            without[place][source] = fit
+        best = {place: max(without[place].values(), key=_value, default=full[place]) for place in going}
+        going = [place for place in going if _value(best[place]) > _value(full[place]) + SAME]
+        if not going or repeated == ROUNDS:
+            break
+        again = _fits([regressions[p] for p in going], [best[p] for p in going], [asked[p] for p in going])
+        for place, fit in zip(going, again, strict=True):
+            full[place] = max(fit, full[place], key=_value)
+    p_values, could = torch.full(tested.shape, torch.nan, dtype=torch.float64), torch.zeros_like(tested)
+    rows = [dependence.among(data.weights[:, node] > 0) for node in nodes]
+    for place, node in enumerate(nodes):
+        sources = data.sources(node)
+        could[node, sources] = asked[place]
+        found = Inference.of(regressions[place], full[place], rows[place]) if without[place] else None
+        for source, fit in without[place].items():
+            assert found is not None
+            ratio = 2 * (_value(full[place]) - _value(fit))
+            p_values[node, sources[source]] = found.p_value(ratio, found.gates[source][1:])
+    varies, missed = called_varying(p_values, fdr), int((tested & ~could).sum())
     notes = (MANY_GATES.format(edges=missed, most=MOST_GATES),) if missed else ()
-    final = {
-        one.number: _final(one, varies[one.number, data.sources(one.number)])
-        for one in nodes
-        if varies[one.number].any()
-    }
-    numbers = 1 + graph.num_features
-    covariances = torch.cat([torch.zeros(0, numbers, numbers).double(), *(errors for _, errors in final.values())])
+    # the fit in which only the selected edges vary, and the covariances of their logits and slopes
+    chosen = [place for place, node in enumerate(nodes) if varies[node].any()]
+    masks = [varies[nodes[place], data.sources(nodes[place])] for place in chosen]
+    final = _fits([regressions[place] for place in chosen], [full[place] for place in chosen], masks)
+    covariances = [torch.zeros(0, 1 + graph.num_features, 1 + graph.num_features).double()]
+    for place, mask, fit in zip(chosen, masks, final, strict=True):
+        found = Inference.of(regressions[place], fit, rows[place])
+        own = torch.stack([found.gates[source] for source in mask.nonzero()[:, 0].tolist()])
+        covariances.append(found.covariance[own[:, :, None], own[:, None]])
     fitted = None
     if final:
         graph.varying.copy_(varies)
-        fitted = _with_fits(model, graph, data, {node: fit for node, (fit, _) in final.items()})
-    quantile = dependence.quantile(len(train))
+        fits = [data.start(node) for node in range(len(tested))]
+        refitted = torch.zeros(len(tested), dtype=torch.bool)
+        for place, fit in zip(chosen, final, strict=True):
+            fits[nodes[place]], refitted[nodes[place]] = fit, True
+        probs = data.matrix([one.edge_probs for one in fits], model.graph.edge_probs)
+        parameters = data.parameters(fits, probs, refitted)
+        logits, slopes = parameters["graph.edge_logits"].clone(), torch.zeros_like(graph.context_weights)
+        for place, fit in zip(chosen, final, strict=True):
+            node, sources = nodes[place], data.sources(nodes[place])
+            assert fit.slopes is not None
+            logits[node, sources[fit.gated]] = fit.logits[fit.gated].to(logits)
+            slopes[node, sources] = fit.slopes.to(slopes)
+        graph.edge_logits, graph.context_weights = nn.Parameter(logits), nn.Parameter(slopes)
+        fitted = data.with_graph(graph, parameters)
+    quantile, both = dependence.quantile(len(train)), torch.cat(covariances)
     return VaryingEdges(
-        fitted, asked.to(device), varies.to(device), p_values.to(device), covariances.to(device), notes, quantile
+        fitted, could.to(device), varies.to(device), p_values.to(device), both.to(device), notes, quantile
     )
 
 
-def _test_node(
-    model: LatentGraphModel,
-    regressions: NodeRegressions,
-    node: int,
-    features: Features,
-    tested: Bool[Tensor, " node"],
-    dependence: Dependence,
-) -> _Node:
-    sources = regressions.sources(node)
-    data = regressions.node(node, _of_node(features, node, sources))
-    asked, start = tested[sources], regressions.start(model, node)
-    for source in (asked & ~start.gated).nonzero()[:, 0].tolist():
-        start = start.with_gate(source, 0.8)
-    start, asked = _with_few_gates(data, start, asked)
-    full = _fits(data, [(start, asked)])[0]
-    p_values = torch.full((len(sources),), torch.nan, dtype=torch.float64)
-    without = _without_each(data, full, asked)
-    for _ in range(ROUNDS):
-        best = max(without.values(), key=lambda one: one.log_likelihood, default=full)
-        if best.log_likelihood <= full.log_likelihood + SAME:
-            break
-        full = max(*_fits(data, [(best, asked)]), full, key=lambda one: one.log_likelihood)
-        without = _without_each(data, full, asked)
-    if without:
-        found = Inference.of(data, full, dependence)
-        for source, fewer in without.items():
-            ratio = 2 * (full.log_likelihood - fewer.log_likelihood)
-            p_values[source] = found.p_value(ratio, found.gates[source][1:])
-    return _Node(node, data, dependence, asked, full, p_values)
+def _value(fit: GatedFit) -> float:
+    return fit.log_likelihood
 
 
-def _without_each(data: GatedRegression, full: GatedFit, asked: Bool[Tensor, " source"]) -> dict[int, GatedFit]:
-    """Return the fits in which one of the varying edges is constant."""
-    sources = asked.nonzero()[:, 0].tolist()
-    return dict(zip(sources, _fits(data, [(full, _less(asked, source)) for source in sources]), strict=True))
-
-
-def _fits(data: GatedRegression, starts: list[tuple[GatedFit, Bool[Tensor, " source"]]]) -> list[GatedFit]:
+def _fits(
+    data: Sequence[GatedRegression], starts: Sequence[GatedFit], varying: Sequence[Bool[Tensor, " _"]]
+) -> list[GatedFit]:
     """Return fits in which only the given edges vary."""
-    moving = [start.with_slopes(varying, _num_features(data)) for start, varying in starts]
-    return fit_gated([data] * len(starts), moving)
-
-
-def _final(node: _Node, varies: Bool[Tensor, " source"]) -> tuple[GatedFit, Float[Tensor, "edge number number"]]:
-    """Return the final fit, in which only the selected edges vary, and the covariances of their logits and slopes."""
-    fit = _fits(node.data, [(node.fit, varies)])[0]
-    found = Inference.of(node.data, fit, node.dependence)
-    own = torch.stack([found.gates[source] for source in varies.nonzero()[:, 0].tolist()])
-    return fit, found.covariance[own[:, :, None], own[:, None]]
+    moving = list[GatedFit]()
+    for one, start, mask in zip(data, starts, varying, strict=True):
+        assert one.features is not None
+        moving.append(start.with_slopes(mask, one.features.shape[2]))
+    return fit_gated(data, moving)
 
 
 def _with_few_gates(
@@ -191,39 +194,3 @@ def _of_node(features: Features, node: int, sources: Tensor) -> Float[Tensor, "p
     if features.target is not None:
         parts.append(features.target[:, node, None].expand(-1, len(sources), -1))
     return torch.cat(parts, 2).detach().cpu()
-
-
-def _with_fits(
-    model: LatentGraphModel, graph: ConditionalBernoulliGraph, data: NodeRegressions, fits: dict[int, GatedFit]
-) -> LatentGraphModel:
-    """Return a copy of the model with another graph and the parameters of ``fits``."""
-    count = len(data.present)
-    every = [fits.get(node, data.start(model, node)) for node in range(count)]
-    refitted = torch.tensor([node in fits for node in range(count)])
-    probs = data.matrix([one.edge_probs for one in every], model.graph.edge_probs)
-    parameters = fitted_by_likelihood(model, data, every, probs, refitted)
-    logits, slopes = parameters["graph.edge_logits"].clone(), torch.zeros_like(graph.context_weights)
-    for node, fit in fits.items():
-        sources = data.sources(node)
-        assert fit.slopes is not None
-        logits[node, sources[fit.gated]] = fit.logits[fit.gated].to(logits)
-        slopes[node, sources] = fit.slopes.to(slopes)
-    new = copy.deepcopy(model)
-    new.load_state_dict(
-        {name: value for name, value in parameters.items() if not name.startswith("graph.")}, strict=False
-    )
-    graph.edge_logits = nn.Parameter(logits)
-    graph.context_weights = nn.Parameter(slopes)
-    new.graph = graph
-    return new
-
-
-def _less(mask: Bool[Tensor, " source"], source: int) -> Bool[Tensor, " source"]:
-    fewer = mask.clone()
-    fewer[source] = False
-    return fewer
-
-
-def _num_features(data: GatedRegression) -> int:
-    assert data.features is not None
-    return data.features.shape[2]

@@ -1,8 +1,7 @@
 """Uncertainty of edge probabilities: standard errors, intervals, decisions and reliability."""
 
 from tacit.assessment.uncertainty.acting import Acting, acting
-from tacit.assessment.uncertainty.acting_likelihood import LikelihoodActing, acting_by_likelihood
-from tacit.assessment.uncertainty.bagging import adopt, adopt_bagged
+from tacit.assessment.uncertainty.acting_likelihood import acting_by_likelihood
 from tacit.assessment.uncertainty.bootstrap import (
     FEWEST_REPLICAS,
     QUICK_SANDWICH,
@@ -12,7 +11,7 @@ from tacit.assessment.uncertainty.bootstrap import (
     short,
 )
 from tacit.assessment.uncertainty.boundary import rounded_at_boundary
-from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
+from tacit.assessment.uncertainty.comparison import adopt, loss_difference, mean_loss
 from tacit.assessment.uncertainty.decisions import (
     ACTS,
     ALWAYS_ABOVE,
@@ -29,9 +28,8 @@ from tacit.assessment.uncertainty.decisions import (
 from tacit.assessment.uncertainty.direct import estimate_acting, has_direct_estimate
 from tacit.assessment.uncertainty.gate_tests import MOST_GATES, choose_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
-from tacit.assessment.uncertainty.moment_data import has_moment_estimate
 from tacit.assessment.uncertainty.reliability import Reliability, reliability
-from tacit.assessment.uncertainty.resampled_edges import Kept, resample_rows
+from tacit.assessment.uncertainty.resamples import Kept, resample_rows
 from tacit.assessment.uncertainty.residual import residual_deviation
 from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, sandwich
 
@@ -50,7 +48,6 @@ __all__ = [
     "EdgeTests",
     "EdgeUncertainty",
     "Kept",
-    "LikelihoodActing",
     "Reliability",
     "Sandwich",
     "WrongEdges",
@@ -58,7 +55,6 @@ __all__ = [
     "acting_by_likelihood",
     "acting_words",
     "adopt",
-    "adopt_bagged",
     "bootstrap",
     "choose_gates",
     "edge_intervals",
@@ -66,7 +62,6 @@ __all__ = [
     "expected_wrong_edges",
     "false_discoveries",
     "has_direct_estimate",
-    "has_moment_estimate",
     "intervals_around",
     "listed_edges",
     "loss_difference",

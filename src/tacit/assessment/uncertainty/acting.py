@@ -1,10 +1,9 @@
 r"""How often each existing edge acts: always, or at times.
 
 For models whose edges are weights times gates (:func:`has_moment_estimate`), mean and variance of the targets determine
-this node by node (:mod:`tacit.assessment.uncertainty.moments`), without training, so the result does not depend on
-initial values. The estimate is $\theta = 1$ unless a one-sided score test rejects it at 2.5%
-(:mod:`tacit.assessment.uncertainty.moment_errors`). It is also 1, with a wide interval, for edges whose mean effect is
-not significantly different from 0.
+this node by node (:mod:`tacit.local.moments`), without training, so the result does not depend on
+initial values. The estimate is $\theta = 1$ unless a one-sided score test rejects it at 2.5%. It is also 1, with a wide
+interval, for edges whose mean effect is not significantly different from 0.
 
 Noise that grows with the source has the same two moments as a gate. Where the score test rejects, the likelihood of the
 node therefore decides between them, and gives probability and interval
@@ -22,7 +21,7 @@ edges act is not estimated.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -38,16 +37,23 @@ from tacit.assessment.uncertainty.explanations import (
     explained_gates,
     explained_regressions,
     noise_sizes,
+    usual_rows,
 )
+from tacit.assessment.uncertainty.gate_tests import gate_scales
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
-from tacit.assessment.uncertainty.moment_data import MomentData, fitted_parameters, has_moment_estimate
-from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors
-from tacit.assessment.uncertainty.moments import fit_moments
-from tacit.assessment.uncertainty.replica_spread import FEWEST_KEEPING
-from tacit.assessment.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
+from tacit.assessment.uncertainty.resamples import FEWEST_KEEPING, EdgeMasks, Kept, kept_edges, resample_rows
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.local import LEVEL, QUANTILE, Dependence
+from tacit.local import (
+    LEVEL,
+    QUANTILE,
+    Dependence,
+    LocalModel,
+    RatioErrors,
+    fit_moments,
+    has_moment_estimate,
+    ratio_errors,
+)
 from tacit.randomness import replica_seeds
 from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
@@ -159,20 +165,22 @@ def acting(
     kept: Kept | None = None,
     intervals: bool = True,
     switching: bool = False,
+    earlier: Acting | None = None,
 ) -> Acting:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     ``replicas`` is the number of resamples, drawn as in :func:`~tacit.assessment.uncertainty.bootstrap`. ``kept``
     returns the edges that may exist given the rows of a resample: others are excluded from its regressions. Without
     ``intervals`` the likelihood gives probabilities only, which takes half its time. Where edges may be ``switching``,
-    with regimes that are fitted next, growing noise does not compete with gates, and the moments decide.
+    with regimes that are fitted next, growing noise does not compete with gates, and the moments decide. The results of
+    the likelihood are those of an ``earlier`` estimate from the same pairs and edges, if it is given.
     """
     require(
         has_moment_estimate(model),
         "acting requires a linear filter with noise, one target per node and no prior, got "
         f"{type(model.predictor).__name__} with {type(model.observation).__name__}; use the bootstrap",
     )
-    data, learned = MomentData.of(model, train), model.graph.learned
+    data, learned = LocalModel.of(model, train), model.graph.learned
     weights, masks = _resamples(train, data.present, replicas, block, seed, kept)
     dependence = Dependence(block, train.series)
     present = model.graph.edge_probs.detach()
@@ -193,9 +201,12 @@ def acting(
     judged &= ~assumed
     explained = torch.zeros_like(judged) if switching else judged
     may_join = torch.zeros_like(judged) if switching else learned & ~assumed
-    gates, together = _gates(data, explained, may_join, nodes, train, dependence, intervals=intervals)
+    if earlier is None:
+        gates, together = _gates(data, explained, may_join, nodes, train, dependence, intervals=intervals)
+    else:
+        gates, together = earlier.gates, earlier.together
     tests = torch.full_like(gates.p_values, torch.nan)
-    tests[learned] = p_values
+    tests[learned] = p_values.to(tests)
     tests = torch.where(explained, torch.maximum(tests, gates.p_values), tests)
     tests = tests.masked_fill(assumed | wide, torch.nan)
     tests = torch.where(together.isnan(), tests, gates.p_values)
@@ -205,12 +216,11 @@ def acting(
     by_moments[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
     answer = torch.where(judged, torch.where(explained, gates.edge_probs.to(answer), by_moments), answer)
     always = learned & (answer == 1)
-    parameters = fitted_parameters(
-        model,
-        answer,
+    parameters = data.parameters_by_moments(
         torch.stack([found.own for found in nodes]),
         torch.stack([found.means for found in nodes]),
         _sigmas(answer, nodes),
+        answer,
         torch.tensor([not found.lacking for found in nodes], device=learned.device),
     )
     return Acting(
@@ -253,17 +263,17 @@ class _Node:
 
 
 def _one_node(
-    data: MomentData,
+    data: LocalModel,
     number: int,
     weights: Float[Tensor, "replica pair"],
     masks: EdgeMasks,
     dependence: Dependence,
     learned: EdgeMask,
 ) -> _Node:
-    sources, observed, columns = data.sources(number), data.weights[:, number], data.columns(number)
+    sources, observed, columns = data.sources(number), data.weights[:, number], data.num_moments(number)
     if columns > MOST_COLUMNS or bool((observed > 0).sum() < ROWS_PER_COLUMN * columns):
         return _unknown(data, weights, len(learned), int(learned[number].sum()))
-    node = data.node(number)
+    node = data.moments(number)
     every = torch.ones(1, len(sources), dtype=torch.bool, device=observed.device)
     found = fit_moments(node, observed[None], every)
     errors = ratio_errors(node, found, observed, dependence)
@@ -285,7 +295,7 @@ def _one_node(
 
 
 def _gates(
-    data: MomentData,
+    data: LocalModel,
     judged: EdgeMask,
     may_gate: EdgeMask,
     nodes: list[_Node],
@@ -301,20 +311,33 @@ def _gates(
     masks = [judged[node, data.sources(node)].cpu() for node in places]
     sizes = noise_sizes(residuals, places, None if train.series is None else train.series.cpu()).unbind(1)
     known = [~residuals[:, node].isnan() for node in places]
-    regressions = [data.node(node).regression(*one) for node, *one in zip(places, known, sizes, strict=True)]
+    for rows, node in zip(known, places, strict=True):
+        every_row = data.moments(node)
+        rows &= usual_rows(every_row.own, every_row.sent).cpu()
+    regressions = [
+        data.node(node, rows=rows, spread=size) for node, rows, size in zip(places, known, sizes, strict=True)
+    ]
     found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
     gated = list[int]()
-    for place, (node, mask, one) in enumerate(
-        zip(places, masks, explained_gates(regressions, masks, intervals=intervals), strict=True)
-    ):
+    parts = explained_regressions(regressions, masks)
+    longer = Dependence.of_rows(len(train), dependence.block, train.series)
+    scales = gate_scales(
+        [replace(one, spread=None) for one in regressions], masks, [longer.among(one) for one in known]
+    )
+    explained = explained_gates(parts, masks, scales, intervals=intervals)
+    for place, (node, mask, one) in enumerate(zip(places, masks, explained, strict=True)):
         sources = data.sources(node).cpu()[mask]
         for matrix, values in zip(found, one, strict=True):
             matrix[node, sources] = values[mask]
         if bool((one.edge_probs < 1).any()):
             gated.append(place)
-    masks = [may_gate[places[place], data.sources(places[place])].cpu() for place in gated]
+    wider = [may_gate[places[place], data.sources(places[place])].cpu() for place in gated]
+    more = [number for number, place in enumerate(gated) if not torch.equal(wider[number], masks[place])]
+    several = explained_regressions([regressions[gated[number]] for number in more], [wider[number] for number in more])
+    beside = {gated[number]: one for number, one in zip(more, several, strict=True)}
+    masks = wider
     common = common_gates(
-        [one for one, _ in explained_regressions([regressions[place] for place in gated], masks)],
+        [beside.get(place, parts[place])[0] for place in gated],
         [torch.ones(int(mask.sum()), dtype=torch.bool) for mask in masks],
         [known[place] for place in gated],
         dependence,
@@ -339,7 +362,7 @@ def _sigmas(edge_probs: EdgeProbs, nodes: list[_Node]) -> Float[Tensor, " node"]
     return torch.maximum(leftover - (ratios * sizes).sum(1), LEAST_NOISE * leftover).sqrt()
 
 
-def _unknown(data: MomentData, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
+def _unknown(data: LocalModel, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
     """Return a node without regressions; its errors are as wide as those of an edge whose effect may be 0."""
     one, zero = weights.new_ones(edges), weights.new_zeros(edges)
     return _Node(
@@ -384,8 +407,8 @@ def _inflation(
     return torch.where(own > MUCH_WIDER * common, own, common)
 
 
-def _notes(data: MomentData, nodes: list[_Node], learned: EdgeMask, seldom: EdgeMask, replicas: int) -> list[str]:
-    columns = [data.columns(node) for node, one in enumerate(nodes) if one.lacking and learned[node].any()]
+def _notes(data: LocalModel, nodes: list[_Node], learned: EdgeMask, seldom: EdgeMask, replicas: int) -> list[str]:
+    columns = [data.num_moments(node) for node, one in enumerate(nodes) if one.lacking and learned[node].any()]
     many = sum(count > MOST_COLUMNS for count in columns)
     few = len(columns) - many
     notes = [FEW_ROWS.format(rows=len(data.targets), nodes=few)] if few else []

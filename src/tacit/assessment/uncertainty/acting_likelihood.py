@@ -7,81 +7,41 @@ p-value. Edges that act together get the probability and the interval of their c
 (:mod:`tacit.assessment.uncertainty.common_gates`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 
-from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
+from tacit.assessment.uncertainty.acting import FEW_ROWS, ROWS_PER_COLUMN, TEST_LEVEL, Acting
 from tacit.assessment.uncertainty.common_gates import common_gates, fit_together, with_common_gates
-from tacit.assessment.uncertainty.decisions import acting_words
 from tacit.assessment.uncertainty.explanations import (
     ExplainedGates,
     explained_gates,
     explained_regressions,
     noise_sizes,
+    usual_rows,
 )
-from tacit.assessment.uncertainty.gate_tests import NodeGates, judge_gates
-from tacit.assessment.uncertainty.intervals import EdgeIntervals
+from tacit.assessment.uncertainty.gate_tests import NodeGates, gate_scales, judge_gates
 from tacit.data import Pairs
-from tacit.errors import require
-from tacit.local import LEVEL, QUANTILE, Dependence
-from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
-from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood
-
-ROWS_PER_COLUMN = 2  # fewer pairs per coefficient are not enough to estimate the gates of a node
-TEST_LEVEL = 0.025  # of the one-sided test of a gate, from which growing noise is considered
-FEW_ROWS = "{rows} training pairs are too few to estimate how often edges into {nodes} of the nodes act"
-
-
-@dataclass(frozen=True, eq=False)
-class LikelihoodActing:
-    """How often edges act: ``edge_probs``, 1 if ``always``; see :class:`~tacit.assessment.uncertainty.Acting`."""
-
-    edge_probs: EdgeProbs
-    always: EdgeMask
-    learned: EdgeMask
-    p_values: EdgeProbs
-    nats: EdgeProbs
-    together: EdgeProbs
-    std_errors: EdgeProbs
-    low: EdgeProbs
-    high: EdgeProbs
-    degrees: float
-    parameters: dict[str, Tensor]
-    warnings: list[str]
-
-    @property
-    def inflation(self) -> Float[Tensor, " edge"]:
-        """1: the errors come from the likelihood only."""
-        return self.edge_probs.new_ones(1)
-
-    @property
-    def acting(self) -> EdgeCodes:
-        """Whether edges act always or at times, as places in ``ACTS``."""
-        return acting_words(self.low, self.high, self.p_values, self.learned)
-
-    @property
-    def bagged(self) -> EdgeProbs:
-        """The estimate itself, because there are no resamples."""
-        return self.edge_probs
-
-    def intervals(self, level: float = LEVEL) -> EdgeIntervals:
-        """Return confidence intervals of the given ``level``."""
-        require(level == LEVEL, f"level must be {LEVEL} for intervals of the likelihood, got {level}; use {LEVEL}")
-        return EdgeIntervals(self.low, self.high, level, simultaneous=False)
+from tacit.local import Dependence, GatedFit, LocalModel, RatioErrors, fit_gated
+from tacit.training import LatentGraphModel
 
 
 def acting_by_likelihood(
     model: LatentGraphModel, train: Pairs, *, block: int = 1, intervals: bool = True, switching: bool = False
-) -> LikelihoodActing:
+) -> Acting:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     Without ``intervals`` no errors are computed, which takes a third of the time. If edges may be ``switching``, with
     regimes that are fitted next, growing noise does not compete with gates.
     """
-    data, graph = NodeRegressions.of(model, train), model.graph
+    every_row, graph = LocalModel.of(model, train.to("cpu")), model.graph
+    weights = every_row.weights.clone()
+    for node in range(weights.shape[1]):
+        whole = every_row.node(node)
+        weights[every_row.weights[:, node] > 0, node] *= usual_rows(whole.own, whole.sent)
+    data = replace(every_row, weights=weights)
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()
     nodes, enough, beside = list[NodeGates](), list[bool](), list[ExplainedGates]()
     dependence = Dependence.of_rows(len(train), block, train.series)
@@ -105,11 +65,14 @@ def acting_by_likelihood(
         if not switching and bool((one.p_values < TEST_LEVEL).any()) and not residuals[:, node].isnan().all()
     }
     sizes = noise_sizes(residuals, list(asked), None if train.series is None else train.series.cpu()).unbind(1)
-    wide = [
-        replace(data.node(node), spread=size[data.weights[:, node] > 0])
-        for node, size in zip(asked, sizes, strict=True)
-    ]
-    explained = explained_gates(wide, list(asked.values()), intervals=intervals)
+    wide = [data.node(node, spread=size) for node, size in zip(asked, sizes, strict=True)]
+    parts = explained_regressions(wide, list(asked.values()))
+    scales = gate_scales(
+        [replace(one, spread=None) for one in wide],
+        list(asked.values()),
+        [dependence.among(data.weights[:, node] > 0) for node in asked],
+    )
+    explained = explained_gates(parts, list(asked.values()), scales, intervals=intervals)
     for (node, mask), other in zip(asked.items(), explained, strict=True):
         p_values = torch.maximum(beside[node].p_values, other.p_values)
         both = ExplainedGates(other.edge_probs, other.low, other.high, p_values, other.nats)
@@ -127,38 +90,51 @@ def acting_by_likelihood(
     gated = [node for node in range(len(nodes)) if bool((probs < 1)[node, judged[node]].any())]
     sources = [data.sources(node) for node in gated]
     masks = [judged[node, of_node] for node, of_node in zip(gated, sources, strict=True)]
-    regressions = [data.node(node) for node in gated]
+    regressions, known_fits = (
+        [data.node(node) for node in gated],
+        list[GatedFit | None](nodes[node].fit for node in gated),
+    )
     growing = [place for place, node in enumerate(gated) if node in asked]
     changed = [replace(regressions[place], spread=wide[list(asked).index(gated[place])].spread) for place in growing]
     for place, (one, _) in zip(growing, explained_regressions(changed, [masks[p] for p in growing]), strict=True):
         sources[place], regressions[place] = sources[place][masks[place]], one
-        masks[place] = torch.ones_like(sources[place], dtype=torch.bool)
+        masks[place], known_fits[place] = torch.ones_like(sources[place], dtype=torch.bool), None
     known = [data.weights[:, node] > 0 for node in gated]
     dependence = Dependence(block, train.series)
-    common = common_gates(regressions, masks, known, dependence, intervals=intervals)
+    common = common_gates(regressions, masks, known, dependence, fits=known_fits, intervals=intervals)
     shared, together = with_common_gates(ExplainedGates(probs, low, high, p_values, nats), common, gated, sources)
     probs, low, high, p_values, nats = shared
     few = int((learned.any(1) & ~fitted).sum())
-    fits = [
-        replace(one.fit, edges=one.fit.edges * (one.fit.edge_probs / other.edge_probs)[:, None])
-        for one, other in zip(nodes, beside, strict=True)
-    ]
+    fits = [one.fit for one in nodes]
+    fewer = (weights != every_row.weights).any(0)
+    for some in data.chunks():  # forecasts are made from unusual inputs too
+        some = [node for node in some if fewer[node]]
+        again = fit_gated([every_row.node(node) for node in some], [fits[node] for node in some])
+        for node, fit in zip(some, again, strict=True):
+            fits[node] = fit
     for number, gate in enumerate(common, 1):
         for node in {gated[place] for place, _ in gate.edges}:
             same = (together[node, data.sources(node)] == number).nonzero()[:, 0].tolist()
-            fits[node] = fit_together(data.node(node), same, probs[node, data.sources(node)])
-    parameters = fitted_by_likelihood(model, data, fits, probs, fitted)
-    return LikelihoodActing(
-        probs.to(present),
-        (judged & (probs == 1)).to(present.device),
+            fits[node] = fit_together(every_row.node(node), same, probs[node, data.sources(node)])
+    parameters = data.parameters(fits, probs, fitted)
+    always = (judged & (probs == 1)).to(present.device)
+    probs, low, high, p_values, nats, together = (
+        one.to(present) for one in (probs, low, high, p_values, nats, together)
+    )
+    unknown, edges = learned.new_zeros(0, *learned.shape), torch.ones(int(learned.sum()))  # moments are not used
+    return Acting(
+        probs,
+        always,
         learned.to(present.device),
-        p_values.to(present),
-        nats.to(present),
-        together.to(present),
-        (torch.maximum(high - probs, probs - low) / QUANTILE).clamp_max(NOTHING_KNOWN).to(present),
-        low.to(present),
-        high.to(present),
+        ExplainedGates(probs, low, high, p_values, nats),
+        together,
+        p_values,
+        RatioErrors(0 * edges, edges, edges, 0 * edges, edges, 0 * edges),
+        edges,
+        torch.zeros_like(learned, device=present.device),
         dependence.degrees(len(train)),
+        unknown.to(present),
+        unknown.to(present),
         parameters,
         [FEW_ROWS.format(rows=len(train), nodes=few)] if few else [],
     )

@@ -9,7 +9,7 @@ $$V_\mathrm{data} = (1 - \rho)\, V_\mathrm{resampled}, \qquad
 
 with $V$ the variance of $\theta_{ij}$ over replicas. The share $\rho$ is one number for all edges, because the variance
 over few replicas is a poor estimate for a single edge and a good one for many. If the sandwich can be computed,
-$1 - \rho$ comes from it instead (:mod:`tacit.assessment.uncertainty.replica_spread`). The mean over all
+$1 - \rho$ comes from it instead (:mod:`tacit.assessment.uncertainty.resamples`). The mean over all
 $R = R_r + R_s$ replicas, the *bagged* estimate, averages over the randomness of training. Its standard error is
 
 $$s^2 = V_\mathrm{data} \Big(1 + \frac{R_r}{R^2}\Big) + \frac{\rho\, V_\mathrm{resampled}}{R}$$
@@ -38,8 +38,16 @@ from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN, interior_edges,
 from tacit.assessment.uncertainty.checks import ReplicaProbs
 from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, intervals_around
-from tacit.assessment.uncertainty.replica_spread import FEWEST_KEEPING, data_share, kept_mean, kept_variance
-from tacit.assessment.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
+from tacit.assessment.uncertainty.resamples import (
+    FEWEST_KEEPING,
+    EdgeMasks,
+    Kept,
+    data_share,
+    kept_edges,
+    kept_mean,
+    kept_variance,
+    resample_rows,
+)
 from tacit.assessment.uncertainty.sandwich import refusal, sandwich
 from tacit.data import Pairs
 from tacit.errors import require_int

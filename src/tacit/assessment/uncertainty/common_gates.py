@@ -17,7 +17,8 @@ $$\sum_t \log \sum_{ab} p_{ab}\, L_u(a)\, L_v(b)\, c_\rho\big(z_u(a), z_v(b)\big
 with the Gaussian copula $c_\rho$ of the normal scores $z$ of both targets, because noise that two nodes share is no
 reason to join their gates. The likelihood ratio against independent gates, $p_{ab} = p_a p_b$ with a $\rho$ of its own,
 has one degree of freedom; its level is ``FALSE_ALARMS`` divided by the number of pairs of gates. Two dependent gates
-belong together if they differ in less than ``APART`` of the rows.
+belong together if they differ in less than ``APART`` of the rows. Pairs of gates, and sets of sources that all have
+gates, are tested if the posterior probabilities of their states are correlated over the rows, which is a score test.
 
 The gates of joined nodes are one gate, whose states have the likelihood $\prod_u L_u(a)$. The standard error of
 $\mathrm{logit}\, \theta$ follows from the scores of the rows, and is as much larger than that with known weights as it
@@ -26,7 +27,8 @@ is in a single node.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -45,6 +47,8 @@ CORRELATIONS = torch.linspace(-0.95, 0.95, 39, dtype=torch.float64)  # of noise;
 EM_STEPS = 100
 MOST_SOURCES = 12  # of a node whose sets are searched
 STARTS = (0.7, 0.4)  # initial values of the probability of a common gate
+SCREENED = 2.5  # of the score of two gates, from which their states may depend on each other
+MOST_ROWS = 2**12  # of the search of sets, and of the states of two gates
 LEAST = 1e-12
 
 States = Float[Tensor, "row 2"]
@@ -59,15 +63,35 @@ class CommonGate(NamedTuple):
     high: float
 
 
-class _Unit(NamedTuple):
-    """One gate of one node: its sources, log likelihood and normal scores of each row by its state, and its number."""
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """One gate of one node: its sources, the log likelihood of each row by its state, and its place in the fit.
+
+    ``rows``    of the table that the regression has
+    ``excess``  posterior probability that the gate is open, less the prior one
+    """
 
     place: int
     sources: list[int]
     logs: States
-    scores: States
     data: GatedRegression
+    fit: GatedFit
     gate: int
+    rows: Bool[Tensor, " row"]
+    excess: Float[Tensor, " row"]
+
+    @cached_property
+    def scores(self) -> States:
+        """The normal scores of each row by the state of the gate; NaN for other rows."""
+        fit, gates = self.fit, states(int(self.fit.gated.sum()))
+        ranks = self.data.ranks(fit, self.data.outputs(fit))
+        beside = fit.gated.nonzero()[:, 0] != self.gate
+        rest, found = fit.logits[fit.gated][beside], ranks.new_full((len(self.rows), 2), torch.nan)
+        for state in (0, 1):
+            these = gates[:, ~beside][:, 0] == state
+            share = torch.where(gates[these][:, beside] == 1, rest.sigmoid(), (-rest).sigmoid()).prod(1)
+            found[self.rows, state] = torch.special.ndtri((ranks[:, these] @ share).clamp(LEAST, 1 - LEAST))
+        return found
 
 
 @torch.no_grad()
@@ -77,10 +101,16 @@ def common_gates(
     rows: Sequence[Bool[Tensor, " row"]],
     dependence: Dependence,
     *,
+    fits: Sequence[GatedFit | None] | None = None,
     intervals: bool = True,
 ) -> list[CommonGate]:
-    """Return the sets of at least two edges that act together; ``rows`` are those of each regression in the table."""
-    units = [unit for place, one in enumerate(zip(data, may_gate, rows, strict=True)) for unit in _units(place, *one)]
+    """Return the sets of at least two edges that act together; ``rows`` are those of each regression in the table.
+
+    ``fits`` have the gates that each regression needs, where they are known.
+    """
+    fits = [None] * len(data) if fits is None else fits
+    inputs = enumerate(zip(data, may_gate, rows, fits, strict=True))
+    units = [unit for place, one in inputs for unit in _units(place, *one)]
     joined = list(range(len(units)))  # the first unit of each group
     pairs = [(i, j) for j in range(len(units)) for i in range(j) if units[i].place != units[j].place]
     for i, j in pairs:
@@ -142,38 +172,56 @@ def fit_together(data: GatedRegression, sources: list[int], probs: Float[Tensor,
 
 
 def _units(
-    place: int, data: GatedRegression, may_gate: Bool[Tensor, " source"], rows: Bool[Tensor, " row"]
+    place: int,
+    data: GatedRegression,
+    may_gate: Bool[Tensor, " source"],
+    rows: Bool[Tensor, " row"],
+    fit: GatedFit | None,
 ) -> list[_Unit]:
     """Return the gates of a node, of which one may be common to several of its edges."""
-    [fit] = choose_gates([data], [may_gate])
+    if fit is None:
+        [fit] = choose_gates([data], [may_gate])
     members = [[source] for source in range(len(may_gate))]
     free = may_gate.nonzero()[:, 0].tolist()
-    if bool(fit.gated.any()) and 1 < len(free) <= MOST_SOURCES:
+    if bool(fit.gated.any()) and 1 < len(free) <= MOST_SOURCES and _may_share(data, fit, may_gate):
+        few = data.every(max(1, len(data.targets) // MOST_ROWS))
+        [near] = fit_gated([few], [fit])
         best = max(
-            (_search(data, free, fit.gated, start) for start in (free, [int(fit.edge_probs.argmin())])),
+            (_search(few, free, fit.gated, start) for start in (free, [int(fit.edge_probs.argmin())])),
             key=lambda one: one[1],
         )
         price = len(free) * math.log(2) - math.log(FALSE_ALARMS)
-        if len(best[0]) > 1 and best[1] > fit.log_likelihood + price:
+        if len(best[0]) > 1 and best[1] > near.log_likelihood + price:
             together = merged(data, best[0])
             others = [source for source in range(len(may_gate)) if source not in best[0]]
             [common] = choose_gates([together], [torch.cat([torch.ones(1, dtype=torch.bool), may_gate[others]])])
             if bool(common.gated[0]) and common.log_likelihood > fit.log_likelihood + price:
                 data, fit, members = together, common, [best[0], *([source] for source in others)]
     outputs, gates = data.outputs(fit), states(int(fit.gated.sum()))
-    joint, ranks, found = data.joint(fit, outputs), data.ranks(fit, outputs), list[_Unit]()
+    joint, found = data.joint(fit, outputs), list[_Unit]()
     for number, gate in enumerate(fit.gated.nonzero()[:, 0].tolist()):
-        logs, scores = joint.new_zeros(len(rows), 2), joint.new_full((len(rows), 2), torch.nan)
+        logs = joint.new_zeros(len(rows), 2)
         for state in (0, 1):
-            these = gates[:, number] == state
             prior = (fit.logits[gate] if state else -fit.logits[gate]).sigmoid().log()
-            logs[rows, state] = joint[:, these].logsumexp(1) - prior
-            beside = torch.arange(gates.shape[1]) != number
-            rest = fit.logits[fit.gated][beside]
-            share = torch.where(gates[these][:, beside] == 1, rest.sigmoid(), (-rest).sigmoid()).prod(1)
-            scores[rows, state] = torch.special.ndtri((ranks[:, these] @ share).clamp(LEAST, 1 - LEAST))
-        found.append(_Unit(place, members[gate], logs, scores, data, gate))
+            logs[rows, state] = joint[:, gates[:, number] == state].logsumexp(1) - prior
+        prob = fit.logits[gate].sigmoid()
+        excess = (logs.diff(dim=1)[:, 0] + fit.logits[gate]).sigmoid() - prob
+        found.append(_Unit(place, members[gate], logs, data, fit, gate, rows, torch.where(rows, excess, 0.0)))
     return found
+
+
+def _may_share(data: GatedRegression, fit: GatedFit, may_gate: Bool[Tensor, " source"]) -> bool:
+    """Return whether edges of a node may share a gate: some have none, or the states of two depend on each other.
+
+    This is the score of the dependence, in which independent gates have the expectation 0.
+    """
+    if bool((may_gate & ~fit.gated).any()):
+        return True
+    count = int(fit.gated.sum())
+    away = states(count) - fit.edge_probs[fit.gated]
+    one, other = torch.triu_indices(count, count, 1)
+    products = data.joint(fit, data.outputs(fit)).softmax(1) @ (away[:, one] * away[:, other])  # (row, pair)
+    return bool((products.sum(0) > SCREENED * products.norm(dim=0)).any())
 
 
 def _search(
@@ -219,8 +267,13 @@ def _belong_together(one: _Unit, other: _Unit, level: float) -> bool:
     """Return whether the states of two gates depend on each other, and rarely differ."""
     from scipy import stats
 
-    full, table = joint_states(one.logs, other.logs, one.scores, other.scores)
-    alone, _ = joint_states(one.logs, other.logs, one.scores, other.scores, independent=True)
+    product = one.excess * other.excess
+    if product.sum() <= SCREENED * product.norm():
+        return False
+    some = slice(None, None, max(1, len(product) // MOST_ROWS))
+    rows = [values[some] for values in (one.logs, other.logs, one.scores, other.scores)]
+    full, table = joint_states(*rows)
+    alone, _ = joint_states(*rows, independent=True)
     return bool(stats.chi2.sf(2 * (full - alone), 1) < level and table[0, 1] + table[1, 0] < APART)
 
 

@@ -1,4 +1,4 @@
-"""Paired comparison of two sets of parameters: losses of the same pairs with the same random numbers."""
+"""Paired comparison of two sets of parameters, by losses of the same pairs with the same random numbers."""
 
 import copy
 
@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from tacit.data import Pairs
+from tacit.local import CLEAR, Difference, paired_difference
 from tacit.randomness import generator_for
-from tacit.training import Difference, LatentGraphModel, pair_losses, paired_difference
+from tacit.training import LatentGraphModel, pair_losses
 
 State = dict[str, Tensor]
 
@@ -28,6 +29,28 @@ def mean_loss(model: LatentGraphModel, pairs: Pairs, state: State) -> float:
     """Return the mean loss of ``pairs`` with a state, as in :func:`loss_difference`."""
     losses, weights = _losses(model, pairs, state)
     return float(losses.sum() / weights.sum())
+
+
+@torch.no_grad()
+def adopt(
+    model: LatentGraphModel,
+    parameters: dict[str, Tensor],
+    validation: Pairs,
+    *,
+    worse: float = CLEAR,
+    tolerance: float = 0.0,
+) -> bool:
+    """Set the model to these parameters unless its validation loss rises; return whether this was done.
+
+    A rise must exceed both ``worse`` standard errors and a share ``tolerance`` of the loss.
+    """
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    model.load_state_dict(parameters, strict=False)
+    after = {name: value.clone() for name, value in model.state_dict().items()}
+    rise, error = loss_difference(model, validation, after, before)
+    adopted = rise <= worse * error or (tolerance > 0 and rise <= tolerance * abs(mean_loss(model, validation, before)))
+    model.load_state_dict(after if adopted else before)
+    return adopted
 
 
 def _losses(model: LatentGraphModel, pairs: Pairs, state: State) -> tuple[Tensor, Tensor]:

@@ -1,11 +1,11 @@
 """Estimates of how often each edge acts, without training: by mean and variance, or by the exact likelihood."""
 
 from tacit.assessment.uncertainty.acting import Acting, acting
-from tacit.assessment.uncertainty.acting_likelihood import LikelihoodActing, acting_by_likelihood
-from tacit.assessment.uncertainty.moment_data import has_moment_estimate
-from tacit.assessment.uncertainty.resampled_edges import Kept
+from tacit.assessment.uncertainty.acting_likelihood import acting_by_likelihood
+from tacit.assessment.uncertainty.resamples import Kept
 from tacit.data import Pairs
-from tacit.training import LatentGraphModel, has_likelihood
+from tacit.local import has_likelihood, has_moment_estimate
+from tacit.training import LatentGraphModel
 
 
 def has_direct_estimate(model: LatentGraphModel) -> bool:
@@ -23,10 +23,12 @@ def estimate_acting(
     kept: Kept | None = None,
     intervals: bool = True,
     switching: bool = False,
-) -> Acting | LikelihoodActing:
+    earlier: Acting | None = None,
+) -> Acting:
     """Return how often the learned edges act; see :func:`acting` and :func:`acting_by_likelihood`.
 
-    Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood gives no errors.
+    Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood gives no errors. What the
+    likelihood says is taken from an ``earlier`` result of the same pairs and edges, if it is given.
     """
     if has_moment_estimate(model):
         return acting(
@@ -38,5 +40,6 @@ def estimate_acting(
             kept=kept,
             intervals=intervals,
             switching=switching,
+            earlier=earlier,
         )
-    return acting_by_likelihood(model, train, block=block, intervals=intervals, switching=switching)
+    return earlier or acting_by_likelihood(model, train, block=block, intervals=intervals, switching=switching)

@@ -17,6 +17,13 @@ $2 \Delta \ell$ has no simple distribution, because the two differ by the shape 
 edges of 1,000 rows, 18 exceed the usual quantile of one degree of freedom, and 7 that of ``DEGREES`` = 3, which is
 used. With few rows $n$ for the $k$ numbers of the regression it is too large, and is multiplied by $1 - 2 k / n$. If
 the test is not significant, the interval contains 1.
+
+Likelihood ratios are divided by the ratio of robust to model variance of the gate in the regression without curves and
+growing noise (:func:`~tacit.assessment.uncertainty.gate_tests.gate_scales`). That of this regression, with its many
+numbers, is too uncertain.
+
+An error of measurement in a source does not reach the target: at such a spike the edge does not act. That is no gate,
+so rows with unusual inputs are left out (:func:`usual_rows`). The choice depends on the inputs only and biases nothing.
 """
 
 from collections.abc import Sequence
@@ -43,6 +50,8 @@ USUAL = 1.4826  # deviation of a normal, in units of its median absolute deviati
 START = 0.7  # initial probability of a gate
 SMALLEST = 1e-3  # usual size of residuals, in units of their deviation
 TINY = 1e-9
+UNUSUAL = 5.0  # distance of an input from its median, in usual sizes
+MOST_UNUSUAL = 0.1  # share of rows that are left out
 
 
 class ExplainedGates(NamedTuple):
@@ -81,12 +90,29 @@ def noise_sizes(
     return torch.stack(found, 2)
 
 
+def usual_rows(own: Float[Tensor, "row own"], sent: Float[Tensor, "source row lag"]) -> Bool[Tensor, " row"]:
+    """Return the rows of which no input is further from its median than ``UNUSUAL`` usual sizes.
+
+    Columns of which most values are equal, such as indicators and counts of rare events, are not considered.
+
+    >>> own = torch.tensor([[-1.0], [0.5], [1.0], [-0.5], [0.0], [9.0], [0.2], [-0.3], [0.8], [-0.9], [0.1]])
+    >>> usual_rows(own, torch.zeros(0, 11, 1)).tolist().index(False)
+    5
+    """
+    inputs = torch.cat([own, *sent], 1)
+    away = (inputs - inputs.median(0).values).abs()
+    sizes = UNUSUAL * USUAL * away.median(0).values
+    largest = (away[:, sizes > TINY] / sizes[sizes > TINY]).amax(1) if bool((sizes > TINY).any()) else 0 * away[:, 0]
+    return largest <= largest.quantile(1 - MOST_UNUSUAL, interpolation="lower").clamp_min(1.0)
+
+
 def explained_regressions(
     data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]]
-) -> list[tuple[GatedRegression, Bool[Tensor, "judged term"]]]:
+) -> list[tuple[GatedRegression, Bool[Tensor, "_ _"]]]:
     """Return for each node the regression in which the edges of ``may_gate`` have curves and noise that grows.
 
-    With it come the columns of the noise that belong to each of these edges, which are its only sources.
+    With it come the columns of the noise that belong to each of these edges, which are its only sources. The noise must
+    be added to the output. ``spread`` of the data has the sizes of residuals near each row.
     """
     if not data:
         return []
@@ -101,21 +127,25 @@ def explained_regressions(
 
 
 def explained_gates(
-    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], *, intervals: bool = True
+    parts: Sequence[tuple[GatedRegression, Bool[Tensor, "_ _"]]],
+    may_gate: Sequence[Bool[Tensor, " _"]],
+    scales: Sequence[Float[Tensor, " _"]] | None = None,
+    *,
+    intervals: bool = True,
 ) -> list[ExplainedGates]:
     """Return for each node how often the edges of ``may_gate`` act, beside curves and growing noise.
 
-    The noise must be added to the output. ``spread`` of the data has the sizes of residuals near each row. Without
+    ``parts`` are the :func:`explained_regressions`. ``scales`` divide the likelihood ratios of the sources. Without
     ``intervals`` probabilities only are computed, which takes half the time.
     """
     from scipy import stats
 
-    if not data:
+    if not parts:
         return []
-    parts = explained_regressions(data, may_gate)
     wide, owners = [one for one, _ in parts], [own for _, own in parts]
     every_gate = [torch.ones(len(one.sent), dtype=torch.bool) for one in wide]
-    judged = judge_gates(wide, every_gate, intervals=intervals)
+    chosen = None if scales is None else [one[mask] for one, mask in zip(scales, may_gate, strict=True)]
+    judged = judge_gates(wide, every_gate, scales=chosen, intervals=intervals)
     edges = [(node, source) for node, one in enumerate(wide) for source in range(len(one.sent) if intervals else 0)]
     constant, starts, none = list[GatedRegression](), list[GatedFit](), list[GatedFit]()
     for node, source in edges:  # a gate without noise that grows with its source, and the noise without the gate

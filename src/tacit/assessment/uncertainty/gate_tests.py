@@ -43,6 +43,7 @@ MOST_FREE = 4  # free gates beside that of the edge whose interval is computed
 MAY_GATE = 0.2  # likelihood ratio from which a gate may be random
 LOWEST = 0.01  # a lower end below this is set to 0
 LOWEST_LOGIT = math.log(LOWEST / (1 - LOWEST))
+FAR = 20.0  # first steps of a search, beyond which the lower limit is not tried: tables with many rows
 CLOSE = 0.03  # tolerance of the root of the likelihood ratio in the search for an end
 MOST_TRIES = 8
 LEAST_STEP, MOST_STEP = 0.05, 2.0  # of a logit, to the first point of the search
@@ -88,13 +89,15 @@ def judge_gates(
     may_gate: Sequence[Bool[Tensor, " _"]],
     dependence: Sequence[Dependence] | None = None,
     *,
+    scales: Sequence[Float[Tensor, " _"]] | None = None,
     intervals: bool = True,
 ) -> list[NodeGates]:
     """Return for each node which edges of ``may_gate`` act at times, how often they act, and the intervals.
 
     ``dependence``  of the rows of each node; None: they are independent, and the model is right
+    ``scales``      by which likelihood ratios of each source are divided, if they are known
     """
-    chosen = _choose(data, may_gate, MOST_GATES, dependence)
+    chosen = _choose(data, may_gate, MOST_GATES, dependence, scales)
     if not intervals:
         return [
             NodeGates(
@@ -111,7 +114,7 @@ def judge_gates(
         free = [source for source, gain in one.gains.items() if gain > MAY_GATE and source not in needed]
         masks.append(_mask(one.fit.gated, [*needed, *free][: max(MOST_FREE, len(needed))]))
     widest = fit_gates(data, masks, [one.fit for one in chosen])
-    ends = _intervals(data, widest, [one.alone for one in chosen], dependence)
+    ends = _intervals(data, widest, [one.alone for one in chosen], dependence, scales)
     found = []
     for node, one in enumerate(chosen):
         low, high = one.fit.edge_probs.clone(), one.fit.edge_probs.clone()
@@ -123,11 +126,27 @@ def judge_gates(
     return found
 
 
+def gate_scales(
+    data: Sequence[GatedRegression], may_gate: Sequence[Bool[Tensor, " _"]], dependence: Sequence[Dependence]
+) -> list[Float[Tensor, " _"]]:
+    """Return the scale of the likelihood ratio of each gate of ``may_gate``, alone; 1 for other sources."""
+    base = fit_gated(data, [one.start() for one in data])
+    gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
+    fits = fit_gated(
+        [data[node] for node, _ in gates], [base[node].with_gate(source, TOGETHER) for node, source in gates]
+    )
+    scales = [torch.ones(len(mask), dtype=torch.float64) for mask in may_gate]
+    for (node, source), fit in zip(gates, fits, strict=True):
+        scales[node][source] = _of_gate(data[node], fit, source, dependence[node])[1]
+    return scales
+
+
 def _choose(
     data: Sequence[GatedRegression],
     may_gate: Sequence[Bool[Tensor, " _"]],
     most: int,
     dependence: Sequence[Dependence] | None,
+    known: Sequence[Float[Tensor, " _"]] | None = None,
 ) -> list[_Chosen]:
     base = fit_gated(data, [one.start() for one in data])
     gates = [(node, source) for node, mask in enumerate(may_gate) for source in mask.nonzero()[:, 0].tolist()]
@@ -143,7 +162,11 @@ def _choose(
     for node, of_node in enumerate(alone):
         scales.append(
             {
-                source: 1.0 if dependence is None else _of_gate(data[node], fit, source, dependence[node])[1]
+                source: float(known[node][source])
+                if known is not None
+                else 1.0
+                if dependence is None
+                else _of_gate(data[node], fit, source, dependence[node])[1]
                 for source, fit in of_node.items()
             }
         )
@@ -220,6 +243,7 @@ def _intervals(
     widest: list[GatedFit],
     alone: list[dict[int, GatedFit]],
     dependence: Sequence[Dependence] | None,
+    given: Sequence[Float[Tensor, " _"]] | None,
 ) -> dict[tuple[int, int], tuple[float, float, float]]:
     """Return the ends of the interval of each edge of each node, and the likelihood ratio of its gate.
 
@@ -247,10 +271,12 @@ def _intervals(
     for edge in edges:
         known_rows = None if dependence is None else dependence[edge[0]]
         error, scales[edge] = _of_gate(data[edge[0]], best[edge], edge[1], known_rows)
+        if given is not None:
+            scales[edge] = float(given[edge[0]][edge[1]])
         acts = best[edge].log_likelihood >= always[edge]
         middle = float(best[edge].logits[edge[1]]) if acts else MOST_LOGIT
         step = min(MOST_STEP, max(LEAST_STEP, QUANTILE * error * math.sqrt(scales[edge])))
-        searches[edge, False] = _end(middle, LOWEST_LOGIT, -step)
+        searches[edge, False] = _end(middle, LOWEST_LOGIT, -step, far=middle - LOWEST_LOGIT > FAR * step)
         if 2 * (top[edge] - always[edge]) > QUANTILE**2 * scales[edge]:
             searches[edge, True] = _end(middle, MOST_LOGIT, step)
     ends = dict[tuple[tuple[int, int], bool], float]()
@@ -292,14 +318,15 @@ def _prob(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 
 
-def _end(middle: float, limit: float, step: float) -> Generator[float, float, float]:
+def _end(middle: float, limit: float, step: float, *, far: bool = False) -> Generator[float, float, float]:
     """Return the logit on one side of the maximum at which the root reaches the quantile, or the limit.
 
     It yields a logit and receives the root of the profile likelihood ratio there, which is nearly proportional to the
     distance of the logit from the maximum, and for a maximum at 1 to that of the probability. The lower limit is tried
-    first: the profile may have a second maximum, at which an edge that acts rarely explains outliers.
+    first, unless it is very ``far``: the profile may have a second maximum, at which an edge that acts rarely explains
+    outliers.
     """
-    if step < 0:
+    if step < 0 and not far:
         found = yield limit
         if found < QUANTILE:
             return limit

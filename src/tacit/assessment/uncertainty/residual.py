@@ -2,7 +2,7 @@
 
 import torch
 
-from tacit.assessment.uncertainty.pair_gradients import some_pairs
+from tacit.assessment.uncertainty.sandwich import some_pairs
 from tacit.data import Pairs
 from tacit.graph import Context
 from tacit.randomness import generator_for

@@ -9,18 +9,11 @@ from tacit.data import Pairs
 from tacit.data.regression import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import CandidateEdges
+from tacit.local import edge_start, filter_start, is_affordable, local_ridge, start_ridge
+from tacit.local.starts import regression_lags
 from tacit.predictors import GraphFilter
-from tacit.training import (
-    filter_start,
-    is_affordable,
-    local_ridge,
-    table_edge_start,
-    table_filter_start,
-    table_ridge,
-)
-from tacit.training.warm_start import regression_lags
 
-module = import_module("tacit.training.local_ridge")  # the function has the name of its file
+module = import_module("tacit.local.ridge")
 ridge_module = import_module("tacit.data.regression")
 NODES, WINDOW = 5, 2
 
@@ -98,8 +91,8 @@ def test_a_filter_starts_where_the_matrix_starts(rng):
     pairs, candidates = some_pairs(rng), all_slots(NODES)
     dense = GraphFilter(NODES, WINDOW, 2).double()
     over_table = GraphFilter(NODES, WINDOW, 2, candidates=candidates).double()
-    wanted = filter_start(pairs, dense, torch.ones(NODES, NODES, dtype=torch.bool), jitter=0.1)
-    found = table_filter_start(table_ridge(pairs, over_table, candidates), over_table, jitter=0.1)
+    wanted = filter_start(start_ridge(pairs, dense), dense, jitter=0.1)
+    found = filter_start(start_ridge(pairs, over_table, candidates), over_table, jitter=0.1)
     torch.testing.assert_close(found.own, wanted.own, rtol=1e-7, atol=1e-9)
     torch.testing.assert_close(found.bias, wanted.bias, rtol=1e-7, atol=1e-9)
     torch.testing.assert_close(
@@ -107,18 +100,18 @@ def test_a_filter_starts_where_the_matrix_starts(rng):
     )
     assert found.jitter == 0.1
     with pytest.raises(InputError, match="predictor must have activation 'linear', got 'tanh'"):
-        table_filter_start(table_ridge(pairs, over_table, candidates), GraphFilter(NODES, WINDOW, 2, activation="tanh"))
+        filter_start(start_ridge(pairs, over_table, candidates), GraphFilter(NODES, WINDOW, 2, activation="tanh"))
 
 
 def test_the_largest_weights_are_high_and_self_loops_out(rng):
     pairs = some_pairs(rng)
     candidates = CandidateEdges.from_edges(torch.tensor([1, 2, 0, 3, 4, 4]), torch.tensor([0, 0, 1, 1, 2, 4]), NODES)
     found = local_ridge(pairs, pairs, candidates)
-    probs = table_edge_start(found, candidates)
+    probs = edge_start(found, candidates)
     assert sorted(probs[candidates.used].tolist()) == pytest.approx([0.0, 0.03, 0.03, 0.03, 0.03, 0.5])
     assert probs.flatten()[found.edge_scores.argmax()] == 0.5
     assert (probs[~candidates.used] == 0).all()
-    many = table_edge_start(local_ridge(pairs, pairs, all_slots(NODES)), all_slots(NODES))
+    many = edge_start(local_ridge(pairs, pairs, all_slots(NODES)), all_slots(NODES))
     assert (many > 0.4).sum() == round(0.15 * NODES * (NODES - 1))
 
 
@@ -166,9 +159,9 @@ def test_where_a_window_is_long_regressions_read_its_newest_steps(rng):
     pairs = some_pairs(rng)
     candidates = CandidateEdges.from_edges(torch.tensor([1, 2, 0]), torch.tensor([0, 0, 1]), NODES)
     predictor = GraphFilter(NODES, 2 * WINDOW, 1)
-    found = table_ridge(pairs, predictor, candidates, lags=1)
+    found = start_ridge(pairs, predictor, candidates, lags=1)
     newest = Pairs(pairs.inputs[..., -1:], pairs.targets)
-    wanted = table_ridge(newest, GraphFilter(NODES, 1, 1), candidates)
+    wanted = start_ridge(newest, GraphFilter(NODES, 1, 1), candidates)
     torch.testing.assert_close(found.own[:, -1:], wanted.own)
     torch.testing.assert_close(found.edges[..., -1:, :], wanted.edges)
     assert not found.own[:, :-1].any()

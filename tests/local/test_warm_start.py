@@ -6,11 +6,11 @@ from tacit.data import Pairs
 from tacit.data.regression import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
+from tacit.local import edge_start, filter_start, start_at_regression, start_ridge
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter
-from tacit.training import LatentGraphModel, start_at_regression
-from tacit.training.warm_start import filter_start, ridge_start
+from tacit.training import LatentGraphModel
 
 
 def linear_pairs(rng, rows=200, nodes=4, window=2, features=1, channels=1, noise=0.1):
@@ -24,13 +24,17 @@ def linear_pairs(rng, rows=200, nodes=4, window=2, features=1, channels=1, noise
 EVERY_EDGE = torch.ones(4, 4, dtype=torch.bool)
 
 
+def started(pairs, predictor, possible=EVERY_EDGE, **choices):
+    return filter_start(start_ridge(pairs, predictor), predictor, possible, **choices)
+
+
 def prediction(predictor, inputs, edges=EVERY_EDGE):
     return predictor.double()(inputs, edges.double()[None, None])[:, 0]
 
 
 def test_the_strongest_share_of_edges_starts_high():
     system = GPVARSystem()
-    start = ridge_start(system.pairs(2002, window=2))
+    start = edge_start(start_ridge(system.pairs(2002, window=2), GraphFilter(30, 2, 1)))
     away = ~torch.eye(30, dtype=torch.bool)
     assert sorted(start[away].unique().tolist()) == pytest.approx([0.03, 0.5])
     assert (start.diagonal() == 0).all()
@@ -45,10 +49,10 @@ def test_the_penalty_is_chosen_on_the_last_fifth_and_all_pairs_are_used(rng):
     chosen = ridge_regression(pairs[:32], pairs[32:]).penalty
     assert chosen != ridge_regression(pairs[:20], pairs[20:]).penalty  # else the share would not matter here
     fit = ridge_regression(pairs, pairs, penalties=[chosen])
-    warm = filter_start(pairs, GraphFilter(4, 2, 1), EVERY_EDGE)
+    warm = started(pairs, GraphFilter(4, 2, 1))
     assert torch.allclose(prediction(warm, pairs.inputs), fit.predict(pairs.inputs), atol=1e-5)
     cut = fit.edge_scores.flatten().sort(descending=True).values[1]  # 15% of the twelve
-    assert torch.equal(ridge_start(pairs) == 0.5, fit.edge_scores >= cut)
+    assert torch.equal(edge_start(start_ridge(pairs, GraphFilter(4, 2, 1))) == 0.5, fit.edge_scores >= cut)
 
 
 @pytest.mark.parametrize("residual", [True, False])
@@ -56,7 +60,7 @@ def test_the_penalty_is_chosen_on_the_last_fifth_and_all_pairs_are_used(rng):
 def test_with_every_edge_the_filter_predicts_what_the_regression_does(rng, residual, features, channels):
     pairs = linear_pairs(rng, features=features, channels=channels)
     plain = GraphFilter(4, 2, features, channels, residual=residual)
-    warm = filter_start(pairs, plain, EVERY_EDGE)  # self-loops too: they start at 0
+    warm = started(pairs, plain)  # self-loops too: they start at 0
     chosen = ridge_regression(pairs[:160], pairs[160:]).penalty
     expected = ridge_regression(pairs, pairs, penalties=[chosen]).predict(pairs.inputs)
     assert torch.allclose(prediction(warm, pairs.inputs), expected, atol=1e-5)
@@ -70,7 +74,7 @@ def test_what_is_not_sent_is_used_by_its_node_alone(rng, residual):
     designs = [torch.cat([inputs[:, i], inputs[:, others[i]][..., [0, 3]].flatten(1)], 1) for i in range(4)]
     weights = torch.randn(14, generator=rng, dtype=torch.float64)
     targets = torch.stack([design @ weights for design in designs], 1)[..., None]
-    warm = filter_start(Pairs(inputs, targets), GraphFilter(4, 2, 3, residual=residual, known=2), EVERY_EDGE)
+    warm = started(Pairs(inputs, targets), GraphFilter(4, 2, 3, residual=residual, known=2))
     assert torch.allclose(prediction(warm, inputs), targets, atol=1e-4)
 
 
@@ -78,13 +82,13 @@ def test_an_edge_that_cannot_be_starts_at_0_and_replicas_differ_by_the_jitter(rn
     pairs = linear_pairs(rng)
     possible = EVERY_EDGE.clone()
     possible[1, 2] = False
-    warm = filter_start(pairs, GraphFilter(4, 2, 1), possible)
+    warm = started(pairs, GraphFilter(4, 2, 1), possible)
     assert torch.isfinite(warm.edge_weights).all()
     assert (warm.edge_weights[1, 2] == 0).all()
     assert (warm.edge_weights[0, 1] != 0).all()
     same = warm.initial_parameters(torch.Generator().manual_seed(1))
     assert torch.equal(same["edge_weights"], warm.edge_weights)
-    moved = filter_start(pairs, GraphFilter(4, 2, 1), possible, jitter=0.1)
+    moved = started(pairs, GraphFilter(4, 2, 1), possible, jitter=0.1)
     one, other = (moved.initial_parameters(torch.Generator().manual_seed(s))["edge_weights"] for s in (1, 2))
     assert not torch.equal(one, other)
 
@@ -92,9 +96,9 @@ def test_an_edge_that_cannot_be_starts_at_0_and_replicas_differ_by_the_jitter(rn
 def test_errors(rng, unchecked):
     pairs = linear_pairs(rng)
     with pytest.raises(InputError, match="pairs must have at least 3 rows for a regression, got 2"):
-        ridge_start(pairs[:2])
+        start_ridge(pairs[:2], GraphFilter(4, 2, 1))
     with pytest.raises(InputError, match="predictor must have activation 'linear', got 'tanh'"):
-        filter_start(pairs, GraphFilter(4, 2, 1, activation="tanh"), EVERY_EDGE)
+        filter_start(start_ridge(pairs, GraphFilter(4, 2, 1)), GraphFilter(4, 2, 1, activation="tanh"))
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.1])

@@ -18,16 +18,33 @@ by one minus the leverage of its pair. And the error of the weights adds to the 
 is divided: the ratio is multiplied by $M / (M - m)$, with $M$ the mean of $c_j^2$ and $m$ the part of it that is error.
 
 The weights of the pairs have a replica axis, so that all resamples are fitted at once.
+
+To first order, the errors of the slope $r_j$ and of the scale $M_j$ of the contribution $c_j$, by which it is divided,
+are sums over pairs. With their variances $a$ and $c$ and covariance $b$, the interval contains all ratios $r$ with
+
+$$(\hat r - r)^2 \le q^2 (a - 2 r\, b + r^2 c)$$
+
+(Fieller's interval; $q$ is a quantile). It remains valid for weak edges, where the denominator is small. For the upper
+end, $a$ is that of a ratio two standard errors larger, under which the targets vary more.
+
+The *score test* of "always" (Breusch and Pagan; Koenker's form, for noise of any shape): if $r_j = 0$, the squared
+residuals and the squared contributions $c_j^2$, both residualised on the other terms ($\varepsilon$ and $u_j$), are
+uncorrelated:
+
+$$T_j = \frac{S_j}{\sqrt{\mathrm{Var}\, S_j}}, \qquad S_j = \sum_t \omega_t\, u_{tj}\, \varepsilon_t, \qquad
+\omega_t = v_t^{-2}$$
+
+with $v$ the variance from the regressions. It is one-sided: an edge that acts at times adds variance.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.local import GatedRegression
-from tacit.observation import GaussianNoise
+from tacit.local.dependence import Dependence
+from tacit.local.regression import GatedRegression
 
 ROUNDS = 8
 LOWEST_VARIANCE = 0.05  # relative to the mean squared residual: bounds the weight of a pair
@@ -38,32 +55,7 @@ TINY = torch.finfo(torch.float64).tiny
 SMALLEST_VARIANCE = 1e-60  # of a target without noise; its square does not underflow
 
 Rows = Float[Tensor, "replica pair"]
-
-
-@dataclass(frozen=True, eq=False)
-class NodeData:
-    """One node: its targets and what they are regressed on, in double precision.
-
-    ``own``     (pair, column): own inputs, including the constant
-    ``sent``    (source, pair, lag): inputs from each source
-    ``spread``  (pair, term): $Z_0$, regressors of the variance of the noise
-    """
-
-    target: Float[Tensor, " pair"]
-    own: Float[Tensor, "pair column"]
-    sent: Float[Tensor, "source pair lag"]
-    spread: Float[Tensor, "pair term"]
-
-    @property
-    def design(self) -> Float[Tensor, "pair column"]:
-        """The design matrix: own columns, then the lags of each source."""
-        return torch.cat([self.own, *self.sent], 1)
-
-    def regression(self, rows: Bool[Tensor, " pair"], spread: Float[Tensor, "pair size"]) -> GatedRegression:
-        """Return the regression of some rows by the likelihood of Gaussian noise, whose scale depends on ``spread``."""
-        target, own, sent = self.target.cpu()[rows], self.own.cpu()[rows], self.sent.cpu()[:, rows]
-        noise, one = GaussianNoise(1).to(target), torch.ones_like(target)
-        return GatedRegression(own, sent, torch.zeros_like(target), target, one, noise, spread=spread[rows])
+PerEdge = Float[Tensor, " source"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +90,7 @@ class NodeMoments:
 
 
 def fit_moments(
-    node: NodeData,
+    node: GatedRegression,
     weights: Rows,
     kept: Bool[Tensor, "replica source"],
     rounds: int = ROUNDS,
@@ -109,14 +101,15 @@ def fit_moments(
     With a ``start``, the fit of all pairs, fewer iterations suffice: its variances are the initial values, and the
     nonlinear part and the corrections are reused.
     """
-    design, (sources, _, lags) = node.design, node.sent.shape
-    own = node.own.shape[1]
+    design, target, noise, (sources, _, lags) = node.design, node.targets - node.offset, node.spread, node.sent.shape
+    assert noise is not None
+    own, split = node.own.shape[1], noise.shape[1]  # the terms of the noise may have any sign, those of edges may not
     columns = torch.cat([kept.new_ones(len(kept), own), kept.repeat_interleave(lags, 1)], 1)
-    terms = torch.cat([kept.new_ones(len(kept), node.spread.shape[1]), kept], 1)
+    terms = torch.cat([kept.new_ones(len(kept), split), kept], 1)
     variances = torch.ones_like(weights) if start is None else start.variances.expand_as(weights)
     for _ in range(rounds):
-        beta = regress(design, node.target.expand_as(weights), weights / variances, columns)
-        residuals = node.target - beta @ design.mT
+        beta = regress(design, target.expand_as(weights), weights / variances, columns)
+        residuals = target - beta @ design.mT
         edges = beta[:, own:].reshape(len(beta), sources, lags)
         contributions = torch.einsum("jnl,rjl->rnj", node.sent, edges)
         if start is None:
@@ -124,12 +117,11 @@ def fit_moments(
         else:
             bends, leverages = start.bends.expand_as(weights), start.leverages.expand_as(weights)
         squares = (residuals - bends).square() / (1 - leverages)
-        spread = torch.cat([node.spread.expand(len(weights), -1, -1), contributions.square()], 2)
+        spread = torch.cat([noise.expand(len(weights), -1, -1), contributions.square()], 2)
         gamma = regress(spread, squares, weights / variances.square(), terms)
         mean = (weights * squares).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
-        explained = torch.einsum("rnt,rt->rn", spread, _nonnegative_for_edges(gamma, node.spread.shape[1]))
+        explained = torch.einsum("rnt,rt->rn", spread, torch.cat([gamma[:, :split], gamma[:, split:].clamp_min(0)], 1))
         variances = torch.maximum(explained, LOWEST_VARIANCE * mean).clamp_min(SMALLEST_VARIANCE)
-    split = node.spread.shape[1]
     corrections = _corrections(node, contributions, weights, variances, columns) if start is None else start.corrections
     return NodeMoments(
         beta[:, :own],
@@ -146,7 +138,7 @@ def fit_moments(
 
 
 def _bends(
-    node: NodeData,
+    node: GatedRegression,
     residuals: Rows,
     contributions: Float[Tensor, "replica pair source"],
     weights: Rows,
@@ -181,7 +173,7 @@ def _bends(
 
 
 def _corrections(
-    node: NodeData,
+    node: GatedRegression,
     contributions: Float[Tensor, "replica pair source"],
     weights: Rows,
     variances: Rows,
@@ -236,6 +228,102 @@ def _scaled_moments(
     return gram * sizes[:, :, None] * sizes[:, None] + torch.diag_embed(ridge), sizes
 
 
-def _nonnegative_for_edges(gamma: Float[Tensor, "replica term"], split: int) -> Float[Tensor, "replica term"]:
-    """Return slopes with nonnegative terms for edges; the terms of the noise may have any sign."""
-    return torch.cat([gamma[:, :split], gamma[:, split:].clamp_min(0)], 1)
+@dataclass(frozen=True, eq=False)
+class RatioErrors:
+    """Ratios of one node, with $a$ (and that of the upper end), $b$ and $c$ of the interval, and $T$ of the test."""
+
+    ratios: PerEdge
+    slope: PerEdge
+    upper: PerEdge
+    both: PerEdge
+    scale: PerEdge
+    statistics: PerEdge
+
+    def std_errors(self) -> PerEdge:
+        """Return the standard error of each ratio."""
+        return self._variance(self.ratios).sqrt()
+
+    def _variance(self, ratios: PerEdge) -> PerEdge:
+        return (self.slope - 2 * ratios * self.both + ratios.square() * self.scale).clamp_min(TINY)
+
+    def interval(self, quantile: float | Tensor, inflation: float | PerEdge = 1.0) -> tuple[PerEdge, PerEdge]:
+        """Return the lowest and the highest ratio of the interval, at least 0; ``inflation`` multiplies the errors."""
+        square = torch.as_tensor(quantile * inflation).to(self.ratios).square()
+        low, _ = self._roots(self.ratios, self.slope, square)
+        _, high = self._roots(self.ratios.clamp_min(0), self.upper, square)  # a slope below 0 does not rule out 0
+        return low.clamp_min(0), high.clamp_min(0)
+
+    def _roots(self, ratios: PerEdge, slope: PerEdge, square: Tensor) -> tuple[PerEdge, PerEdge]:
+        leading = 1 - square * self.scale
+        middle = ratios - square * self.both
+        rest = ratios.square() - square * slope
+        root = (middle.square() - leading * rest).clamp_min(0).sqrt()
+        bounded = leading > 0  # else the scale may be 0, and the ratio anything
+        leading = leading.clamp_min(TINY)
+        low, high = (middle - root) / leading, (middle + root) / leading
+        return torch.where(bounded, low, 0.0), torch.where(bounded, high, torch.inf)
+
+
+def ratio_errors(
+    node: GatedRegression, found: NodeMoments, weights: Float[Tensor, " pair"], dependence: Dependence
+) -> RatioErrors:
+    """Return the errors of the first replica, whose pairs have ``weights``."""
+    design, noise, own = node.design, node.spread, node.own.shape[1]
+    assert noise is not None
+    residuals, variances, contributions = found.residuals[0], found.variances[0], found.contributions[0]
+    spread = torch.cat([noise, contributions.square()], 1)
+    gamma = torch.cat([found.noise[0], found.slopes[0]])
+    excess = found.squares[0] - spread @ gamma
+    slopes = _influence(spread, excess, weights / variances.square())[:, noise.shape[1] :] * found.corrections[0]
+    betas = _influence(design, residuals, weights / variances)[:, own:]  # (pair, source * lag)
+    sources, _, lags = node.sent.shape
+    size = (weights[:, None] * contributions.square()).sum(0).clamp_min(TINY)
+    moved = torch.einsum("n,jnl,nj->jl", weights, node.sent, contributions) / size[:, None]
+    scales = 2 * torch.einsum("njl,jl->nj", betas.reshape(len(betas), sources, lags), moved)  # of M, relative
+    slope, both, scale = (
+        dependence.covariance(one, other) for one, other in ((slopes, slopes), (slopes, scales), (scales, scales))
+    )
+    tests = score_tests(spread, found.squares[0], weights / variances.square(), noise.shape[1], dependence)
+    errors = RatioErrors(found.ratios[0], slope, slope, both, scale, tests)
+    more = errors.ratios.clamp_min(0) + 2 * errors.std_errors() - errors.ratios
+    larger = slopes * (1 + more.clamp_min(0) * contributions.square() / variances[:, None])
+    return replace(errors, upper=dependence.covariance(larger, larger))
+
+
+def score_tests(
+    spread: Float[Tensor, "pair term"],
+    squares: Float[Tensor, " pair"],
+    weights: Float[Tensor, " pair"],
+    first: int,
+    dependence: Dependence,
+) -> PerEdge:
+    """Return the statistic of each term from ``first`` on: standard normal if its slope is 0, larger if positive."""
+    statistics = []
+    for place in range(first, spread.shape[1]):
+        others = torch.cat([spread[:, :place], spread[:, place + 1 :]], 1)
+        every = torch.ones(1, others.shape[1], dtype=torch.bool, device=spread.device)
+        excess, beside = (
+            values - others @ regress(others, values[None], weights[None], every)[0]
+            for values in (squares, spread[:, place])
+        )
+        terms = (weights * beside * excess)[:, None]
+        variance = dependence.covariance(terms, terms).clamp_min(TINY)
+        statistics.append(terms.sum(0) / variance.sqrt())
+    return torch.cat(statistics) if statistics else squares.new_zeros(0)
+
+
+def _influence(
+    design: Float[Tensor, "pair column"], residuals: Float[Tensor, " pair"], weights: Float[Tensor, " pair"]
+) -> Float[Tensor, "pair column"]:
+    """Return the contribution of each pair to the error of each coefficient of a weighted regression.
+
+    A residual is divided by one minus its leverage, which gives its leave-one-out value (HC3).
+    """
+    squares = (weights[:, None] * design.square()).sum(0)
+    sizes = torch.where(squares > TINY, squares.clamp_min(TINY).rsqrt(), 0.0)  # a column of zeros has no error
+    scaled = design * sizes
+    weighted = scaled * weights[:, None]
+    inverse = torch.linalg.pinv(weighted.mT @ scaled, hermitian=True)
+    leverage = ((scaled @ inverse) * weighted).sum(1).clamp_max(MOST_LEVERAGE)
+    added: Tensor = (weighted * (residuals / (1 - leverage))[:, None]) @ inverse * sizes
+    return added

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gates import node_data
-from tacit.assessment.uncertainty.moments import KNOTS, fit_moments, regress
+from tacit.local.moments import KNOTS, fit_moments, regress
 
 
 def every(replicas, sources):
@@ -22,7 +22,7 @@ def test_regressions_end_where_the_pseudo_likelihood_has_no_slope():
     slopes = (found.slopes[0] * found.edges[0, :, 0].square()).requires_grad_()  # of the squared inputs
     sent = node.sent[..., 0].mT
     variances = node.spread @ noise + sent.square() @ slopes
-    straight = node.target - node.own @ own - sent @ edges[:, 0]
+    straight = node.targets - node.own @ own - sent @ edges[:, 0]
     squares = (straight.detach() - found.bends[0]).square() / (1 - found.leverages[0])
     assert torch.allclose(squares, found.squares[0])
     mean = (straight.square() / variances.detach()).mean()
@@ -57,7 +57,7 @@ def test_ratios_are_raised_by_the_error_that_counts_as_contribution():
 
 def test_a_target_that_is_always_zero_has_finite_moments():
     node = node_data(40)
-    node = replace(node, target=torch.zeros_like(node.target))
+    node = replace(node, targets=torch.zeros_like(node.targets))
     found = fit_moments(node, torch.ones(1, 40).double(), every(1, 2))
     assert (found.variances.square() > 0).all()
     for name in ("own", "edges", "noise", "slopes", "variances"):
@@ -77,9 +77,8 @@ def test_a_weight_of_two_is_a_pair_seen_twice(lags):
     node = node_data(60, lags=lags)
     counts = torch.tensor([2.0, 0.0, 1.0] * 20).double()
     rows = torch.repeat_interleave(torch.arange(60), counts.long())
-    resampled = replace(
-        node, target=node.target[rows], own=node.own[rows], sent=node.sent[:, rows], spread=node.spread[rows]
-    )
+    by_row = ("targets", "own", "spread", "offset", "weights")
+    resampled = replace(node, sent=node.sent[:, rows], **{name: getattr(node, name)[rows] for name in by_row})
     both = fit_moments(node, torch.stack([torch.ones(60).double(), counts]), every(2, 2))
     alone = fit_moments(resampled, torch.ones(1, 60).double(), every(1, 2))
     for name in ("own", "edges", "noise", "ratios"):

@@ -24,14 +24,15 @@ deviation 1. It matters only if the data do not determine a weight, for example 
 """
 
 import itertools
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from tacit.local.gated_fit import GatedFit
 from tacit.observation import ObservationModel
 from tacit.shapes import TargetParams, Targets
 
@@ -40,6 +41,69 @@ NOISE_DEVIATION = 10.0  # prior standard deviation of the observation model's pa
 SPREAD_DEVIATION = 2.0
 MOST_LOGIT = 9.0  # bound on the logit of a probability
 RIDGE = 1e-8  # relative to a column's mean square
+
+
+@dataclass(frozen=True, eq=False)
+class GatedFit:
+    r"""A maximum of the likelihood: own weights, edge weights, logits of the gated edges, and the noise.
+
+    ``log_likelihood``  without the prior
+    ``slopes``          $s_j$, coefficients of the features in the logit of an edge; None: all edges are constant
+    ``varying``         the edges whose slopes are learned; the slopes of others are fixed
+    ``spread``          $\gamma$, coefficients of the logarithm of the noise's scale
+    """
+
+    own: Float[Tensor, " own"]
+    edges: Float[Tensor, "source lag"]
+    logits: Float[Tensor, " source"]
+    gated: Bool[Tensor, " source"]
+    observation: ObservationModel
+    log_likelihood: float = -math.inf
+    slopes: Float[Tensor, "source feature"] | None = None
+    varying: Bool[Tensor, " source"] | None = None
+    spread: Float[Tensor, " term"] | None = None
+
+    @property
+    def weights(self) -> Float[Tensor, " column"]:
+        """The weights of the columns of the design."""
+        return torch.cat([self.own, self.edges.flatten()])
+
+    @property
+    def num_parameters(self) -> int:
+        """The number of learned parameters."""
+        slopes = 0 if self.slopes is None or self.varying is None else int(self.varying.sum()) * self.slopes.shape[1]
+        noise = sum(value.numel() for value in self.observation.parameters())
+        noise += 0 if self.spread is None else len(self.spread)
+        return self.own.numel() + self.edges.numel() + int(self.gated.sum()) + slopes + noise
+
+    @property
+    def edge_probs(self) -> Float[Tensor, " source"]:
+        """The probability that each edge acts if its features are 0; 1 for edges without a gate."""
+        return torch.where(self.gated, torch.sigmoid(self.logits), 1.0)
+
+    def with_gate(self, source: int, prob: float) -> "GatedFit":
+        """Return initial values with one more gated edge and unchanged mean effect."""
+        logits, gated, edges = self.logits.clone(), self.gated.clone(), self.edges.clone()
+        edges[source] = edges[source] * float(self.edge_probs[source]) / prob
+        gated[source], logits[source] = True, math.log(prob / (1 - prob))
+        return replace(self, logits=logits, gated=gated, edges=edges)
+
+    def without_gate(self, source: int) -> "GatedFit":
+        """Return initial values with an edge that always acts and unchanged mean effect."""
+        gated, edges = self.gated.clone(), self.edges.clone()
+        edges[source] = edges[source] * float(self.edge_probs[source])
+        gated[source] = False
+        return replace(self, gated=gated, edges=edges)
+
+    def with_constant_noise(self) -> "GatedFit":
+        """Return initial values in which the scale of the noise does not depend on the row."""
+        return self if self.spread is None else replace(self, spread=torch.zeros_like(self.spread))
+
+    def with_slopes(self, varying: Bool[Tensor, " source"], num_features: int) -> "GatedFit":
+        """Return initial values in which only the given gated edges depend on their features."""
+        slopes = self.edges.new_zeros(len(self.gated), num_features) if self.slopes is None else self.slopes
+        varying = varying & self.gated
+        return replace(self, slopes=torch.where(varying[:, None], slopes, 0.0), varying=varying)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +123,33 @@ class GatedRegression:
     observation: ObservationModel
     features: Float[Tensor, "row source feature"] | None = None
     spread: Float[Tensor, "row term"] | None = None
-    precision: Float[Tensor, "column column"] = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def precision(self) -> Float[Tensor, "column column"]:
+        """The precision of the prior of the weights."""
         design = self.design
         share = (self.weights / self.weights.sum().clamp_min(1)).sqrt()[:, None]
         gram = (design * share).mT @ (design * share)
         sizes = gram.diagonal().clamp_min(RIDGE)
-        object.__setattr__(self, "precision", (gram + torch.diag(RIDGE + 1e-6 * sizes)) / PRIOR_DEVIATION**2)
+        return (gram + torch.diag(RIDGE + 1e-6 * sizes)) / PRIOR_DEVIATION**2
 
     @property
     def design(self) -> Float[Tensor, "row column"]:
         """The design matrix: own columns, then the lags of each source."""
         return torch.cat([self.own, self.sent.transpose(0, 1).flatten(1)], 1)
+
+    def every(self, step: int) -> "GatedRegression":
+        """Return the regression of every ``step``-th row."""
+        return replace(
+            self,
+            own=self.own[::step],
+            sent=self.sent[:, ::step],
+            offset=self.offset[::step],
+            targets=self.targets[::step],
+            weights=self.weights[::step],
+            features=None if self.features is None else self.features[::step],
+            spread=None if self.spread is None else self.spread[::step],
+        )
 
     def start(self) -> GatedFit:
         """Return initial values: weights of 0 and no gates."""
@@ -93,11 +171,14 @@ class GatedRegression:
         messages = torch.einsum("jnl,jl->nj", self.sent, fit.edges)
         return self.offset + self.own @ fit.own + messages @ fit.edge_probs.to(messages)
 
+    def state_logs(self, fit: GatedFit, outputs: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
+        """Return the log probability of each target in each state."""
+        described, targets, sizes = self._described(fit, outputs)
+        return fit.observation.log_prob(described, targets)[..., 0, 0] - sizes[:, None]
+
     def joint(self, fit: GatedFit, outputs: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
         """Return the joint log probability of each target and each state."""
-        gates = states(int(fit.gated.sum()))
-        described, targets, sizes = self._described(fit, outputs)
-        log_probs = fit.observation.log_prob(described, targets)[..., 0, 0] - sizes[:, None]
+        gates, log_probs = states(int(fit.gated.sum())), self.state_logs(fit, outputs)
         logits = fit.logits[fit.gated].expand(len(outputs), -1)
         if fit.slopes is not None and self.features is not None:
             logits = logits + torch.einsum("ngk,gk->ng", self.features[:, fit.gated], fit.slopes[fit.gated])

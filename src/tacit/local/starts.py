@@ -6,25 +6,25 @@ signs of the filter. A ridge regression has a single minimum. Its largest coeffi
 $$\theta_{ij} = \begin{cases} \text{high} & \text{if } |w_{ij}| \text{ is in the top share off the diagonal} \\
 \text{low} & \text{else} \end{cases}$$
 
-No edge starts at 0 or 1, because it could not change from there. Over all pairs of nodes use :func:`ridge_start` and
-:func:`filter_start`; over a table of candidates, with regressions on the candidates only, :func:`table_ridge`,
-:func:`table_edge_start` and :func:`table_filter_start`.
+No edge starts at 0 or 1, because it could not change from there. The regressions are over all pairs of nodes, or over a
+table of candidates.
 """
 
 from dataclasses import replace
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tacit.data import RIDGE_PENALTIES, Pairs, RegressionFit, ridge_regression
+from tacit.data import RIDGE_PENALTIES, Pairs
 from tacit.errors import require
 from tacit.graph import CandidateEdges, GraphDistribution
+from tacit.local.batch import fit_gated
+from tacit.local.model import LocalModel, has_likelihood
+from tacit.local.ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
 from tacit.predictors import GraphFilter
 from tacit.shapes import EdgeMask, EdgeProbs
-from tacit.training.local_ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
-from tacit.training.model import LatentGraphModel
-from tacit.training.node_regressions import has_likelihood, start_at_likelihood
+from tacit.training import LatentGraphModel, in_matrix
 
 # Measured on GPVAR, where 11% of the pairs are edges: training from here found the true graph.
 TOP, HIGH, LOW = 0.15, 0.5, 0.03
@@ -33,46 +33,25 @@ MANY = 20  # pairs per column: one penalty for all nodes then costs some more th
 LATER_SHARE = 0.2  # share of the pairs, the last ones, on which the penalty is chosen
 
 
-def ridge_start(pairs: Pairs, known: int = 0) -> EdgeProbs:
-    """Return initial edge probabilities: high for the largest weights and low elsewhere, 0 on the diagonal.
-
-    The last ``known`` inputs of a node, which it does not send, are not used.
-
-    Pass the result to :meth:`~tacit.graph.BernoulliGraph.start_around`, with a spread so that replicas differ.
-
-    >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
-    >>> ridge_start(Pairs(inputs, inputs[:, [2, 1, 2]])).gt(0.4).nonzero().tolist()  # 0 reads 2, the others themselves
-    [[0, 2]]
-    """
-    pairs = replace(pairs, inputs=pairs.inputs[:, :, : pairs.inputs.shape[2] - known])
-    scores = _ridge(pairs).edge_scores
-    return _high_and_low(scores, ~torch.eye(pairs.num_nodes, dtype=torch.bool, device=scores.device))
-
-
-def filter_start(pairs: Pairs, predictor: GraphFilter, possible: EdgeMask, *, jitter: float = 0.0) -> GraphFilter:
-    r"""Return a linear filter that starts at a ridge regression on a node's own inputs and on what all others send.
-
-    An edge starts at the regression's weight $w_{ij}$, or at 0 if it is not ``possible``: with every edge present the
-    prediction is that of the regression. Each replica adds noise ``jitter``, see :meth:`GraphFilter.with_weights`.
-    """
-    _require_linear(predictor)
-    others = CandidateEdges.from_mask(~torch.eye(pairs.num_nodes, dtype=torch.bool, device=pairs.inputs.device))
-    found = table_ridge(pairs, predictor, others, max(1, regression_lags(predictor, others, pairs)))
-    source, target = others.edges()
-    edges = found.edges.new_zeros(pairs.num_nodes, pairs.num_nodes, *found.edges.shape[2:])
-    edges[target, source] = found.edges[others.used] * possible[target, source].to(found.edges)[:, None, None]
-    return predictor.with_weights(_without_residual(found.own, predictor), edges, found.intercepts, jitter=jitter)
-
-
-def table_ridge(
-    pairs: Pairs, predictor: GraphFilter, candidates: CandidateEdges, lags: int | None = None
+def start_ridge(
+    pairs: Pairs, predictor: GraphFilter, candidates: CandidateEdges | None = None, lags: int | None = None
 ) -> LocalRidge:
     """Return the regressions on a node's own inputs and on those that its candidates send, over all pairs.
 
-    With many pairs per column this is least squares; otherwise the penalty is chosen on the last pairs. In-sample
-    residuals are too small, so ``sigmas`` are scaled up to the errors on the last pairs. With ``lags`` only that many
-    newest steps are used, and the weights of older steps are 0.
+    Without ``candidates`` all nodes are sources, and numbers of edges are matrices over all pairs of nodes. With many
+    pairs per column this is least squares; otherwise the penalty is chosen on the last pairs. In-sample residuals are
+    too small, so ``sigmas`` are scaled up to the errors on the last pairs. With ``lags`` only that many newest steps
+    are used, and the weights of older steps are 0.
+
+    >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
+    >>> found = start_ridge(Pairs(inputs, inputs[:, [2, 1, 2]]), GraphFilter(3, 1, 1))  # 0 reads 2
+    >>> edge_start(found).gt(0.4).nonzero().tolist()
+    [[0, 2]]
     """
+    if candidates is None:
+        others = CandidateEdges.from_mask(~torch.eye(pairs.num_nodes, dtype=torch.bool, device=pairs.inputs.device))
+        steps = lags or max(1, regression_lags(predictor, others, pairs))
+        return _over_all_pairs(start_ridge(pairs, predictor, others, steps), others)
     layout, steps = predictor.layout, lags or predictor.layout.window
     lagged = steps * predictor.sent_features
     pairs, own, sent = _own_and_sent(pairs, predictor, steps)
@@ -81,7 +60,9 @@ def table_ridge(
     columns = layout.known + steps * layout.num_features + widest * lagged
     counts = len(pairs) if pairs.observed is None else int(pairs.observed.sum(0).min())
     penalties = RIDGE_PENALTIES[:1] if counts >= MANY * columns else RIDGE_PENALTIES
-    later = choose_penalty(*_cut(pairs), candidates, penalties, allowed, own, sent)
+    cut = len(pairs) - max(1, round(LATER_SHARE * len(pairs)))  # the penalty is chosen on the last pairs
+    require(cut >= 2, f"pairs must have at least 3 rows for a regression, got {len(pairs)}; pass more pairs")
+    later = choose_penalty(pairs[:cut], pairs[cut:], candidates, penalties, allowed, own, sent)
     found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty], allowed=allowed, own=own, sent=sent)
     left = found.sigmas[later.nodes].square().mean()
     more = (later.sigmas.square().mean() / left.clamp_min(TINY)).sqrt()
@@ -94,54 +75,71 @@ def table_ridge(
     )
 
 
-def table_edge_start(found: LocalRidge, candidates: CandidateEdges) -> EdgeProbs:
-    """Return initial edge probabilities: high for the largest weights, low for the others, 0 in empty slots.
+def edge_start(found: LocalRidge, candidates: CandidateEdges | None = None) -> EdgeProbs:
+    """Return initial edge probabilities: high for the largest weights, low for the others, 0 where no edge is possible.
 
-    The share of high values is the same as in ``ridge_start``, but among the candidates: a missed edge can rise from
-    low, while an edge without an effect stays at its initial value.
+    A missed edge can rise from low, while an edge without an effect stays at its initial value. Pass the result to
+    :meth:`~tacit.graph.BernoulliGraph.start_around`, with a spread so that replicas differ.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
     >>> table = CandidateEdges.from_edges(torch.tensor([1, 2, 0, 0]), torch.tensor([0, 0, 1, 2]), num_nodes=3)
     >>> pairs = Pairs(inputs, inputs[:, [2, 1, 2]])  # 0 reads 2, the others themselves
-    >>> found = local_ridge(pairs[:40], pairs[40:], table)
-    >>> [round(prob, 2) for prob in table_edge_start(found, table)[0].tolist()]
+    >>> probs = edge_start(start_ridge(pairs, GraphFilter(3, 1, 1, candidates=table), table), table)
+    >>> [round(prob, 2) for prob in probs[0].tolist()]
     [0.03, 0.5]
     """
-    others = candidates.used & (candidates.sources != candidates.row_node[:, None])
-    return _high_and_low(found.edge_scores, others)
+    scores = found.edge_scores
+    others = ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    if candidates is not None:
+        others = candidates.used & (candidates.sources != candidates.row_node[:, None])
+    ranked = scores[others].sort(descending=True).values
+    if not len(ranked):
+        return torch.zeros_like(scores)
+    chosen = scores >= ranked[max(0, round(TOP * len(ranked)) - 1)]
+    return torch.where(chosen, HIGH, LOW).to(scores) * others
 
 
-def table_filter_start(found: LocalRidge, predictor: GraphFilter, *, jitter: float = 0.0) -> GraphFilter:
-    """Return a linear filter over the table that starts at the regressions of :func:`table_ridge`.
+def filter_start(
+    found: LocalRidge, predictor: GraphFilter, possible: EdgeMask | None = None, *, jitter: float = 0.0
+) -> GraphFilter:
+    r"""Return a linear filter that starts at regressions, with weights 0 of edges that are not ``possible``.
 
-    Each replica adds noise ``jitter``, see :meth:`GraphFilter.with_weights`.
+    With every edge present the prediction is that of the regressions. Each replica adds noise ``jitter``, see
+    :meth:`GraphFilter.with_weights`.
     """
-    _require_linear(predictor)
-    return predictor.with_weights(_without_residual(found.own, predictor), found.edges, found.intercepts, jitter=jitter)
+    require(
+        predictor.activation == "linear",
+        f"predictor must have activation 'linear', got '{predictor.activation}'; use warm_start=False",
+    )
+    edges = found.edges if possible is None else found.edges * possible[:, :, None, None].to(found.edges)
+    return predictor.with_weights(_without_residual(found.own, predictor), edges, found.intercepts, jitter=jitter)
 
 
 def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     r"""Set a linear filter to regressions on the possible edges; return whether this was done.
 
     With $w_{ij}$ the weights of the regression of node $i$ on its own inputs and its possible sources, an edge starts
-    at $w_{ij} / \theta_{ij}$, so that the mean over graphs equals the regression. The noise starts at the residual
-    standard deviation. Weights of steps older than :func:`regression_lags` start at 0.
+    at $w_{ij} / \theta_{ij}$, so that the mean over graphs equals the regression. For noise without a moment estimate
+    it is the maximum of the likelihood in which all edges always act; otherwise it is a ridge regression, the noise
+    starts at the residual standard deviation, and weights of steps older than :func:`regression_lags` start at 0.
     """
     predictor, probs = model.predictor, model.graph.edge_probs.detach()
     if has_likelihood(model) and not model.observation.by_moments:
-        return start_at_likelihood(model, train)
+        data, fits = LocalModel.of(model, train.to("cpu")), []
+        for some in data.chunks():
+            regressions = [data.node(node) for node in some]
+            fits.extend(fit_gated(regressions, [one.start() for one in regressions]))
+        state = data.parameters(fits, probs, torch.ones(len(fits), dtype=torch.bool))
+        model.load_state_dict({name: new for name, new in state.items() if not name.startswith("graph.")}, strict=False)
+        return True
     candidates = regression_table(predictor, model.graph, train)
     if candidates is None or not isinstance(predictor, GraphFilter):
         return False
-    found = table_ridge(train, predictor, candidates, regression_lags(predictor, candidates, train))
-    source, target = candidates.edges()
-    weights = predictor.edge_weights.new_zeros(*predictor.edge_weights.shape[:2], *found.edges.shape[2:])
-    weights[target, source] = (found.edges[candidates.used] / probs[target, source][:, None, None].to(found.edges)).to(
-        weights
-    )
-    filled = predictor.with_weights(_without_residual(found.own, predictor), weights, found.intercepts)
-    predictor.load_state_dict(filled.state_dict())
-    noise = model.observation.with_deviations(found.sigmas.to(weights))
+    found = start_ridge(train, predictor, candidates, regression_lags(predictor, candidates, train))
+    found = _over_all_pairs(found, candidates)
+    share = torch.where(probs > 0, probs, 1.0)[:, :, None, None].to(found.edges)
+    predictor.load_state_dict(filter_start(replace(found, edges=found.edges / share), predictor).state_dict())
+    noise = model.observation.with_deviations(found.sigmas.to(predictor.edge_weights))
     model.observation.load_state_dict(noise, strict=False)
     return True
 
@@ -174,13 +172,6 @@ def steps_read(model: LatentGraphModel, train: Pairs) -> tuple[int, int]:
     if candidates is None or not isinstance(predictor, GraphFilter):
         return 0, 0
     return regression_lags(predictor, candidates, train), predictor.layout.window
-
-
-def _require_linear(predictor: GraphFilter) -> None:
-    require(
-        predictor.activation == "linear",
-        f"predictor must have activation 'linear', got '{predictor.activation}'; use warm_start=False",
-    )
 
 
 def _own_and_sent(
@@ -219,25 +210,10 @@ def _allowed(predictor: GraphFilter, candidates: CandidateEdges, newest: int) ->
     return allowed[:, :, allowed.shape[2] - newest :]
 
 
-def _cut(pairs: Pairs) -> tuple[Pairs, Pairs]:
-    """Split pairs into the first ones, for a regression, and the last ones, on which its penalty is chosen."""
-    cut = len(pairs) - max(1, round(LATER_SHARE * len(pairs)))
-    require(cut >= 2, f"pairs must have at least 3 rows for a regression, got {len(pairs)}; pass more pairs")
-    return pairs[:cut], pairs[cut:]
-
-
-def _ridge(pairs: Pairs) -> RegressionFit:
-    """Return the ridge regression on all pairs, with the penalty chosen on the last pairs."""
-    return ridge_regression(pairs, pairs, penalties=[ridge_regression(*_cut(pairs)).penalty])
-
-
-def _high_and_low(scores: Float[Tensor, "row slot"], others: Bool[Tensor, "row slot"]) -> EdgeProbs:
-    """Return ``HIGH`` for the ``TOP`` share of scores among the ``others``, ``LOW`` for the rest, 0 elsewhere."""
-    ranked = scores[others].sort(descending=True).values
-    if not len(ranked):
-        return torch.zeros_like(scores)
-    chosen = scores >= ranked[max(0, round(TOP * len(ranked)) - 1)]
-    return torch.where(chosen, HIGH, LOW).to(scores) * others
+def _over_all_pairs(found: LocalRidge, candidates: CandidateEdges) -> LocalRidge:
+    """Return regressions on a table of candidates with one entry for each pair of nodes, 0 for other pairs."""
+    edges, scores = (in_matrix(values, candidates) for values in (found.edges, found.edge_scores))
+    return replace(found, edges=edges, edge_scores=scores)
 
 
 def _without_residual(own: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:
