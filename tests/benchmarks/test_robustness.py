@@ -29,8 +29,8 @@ def test_a_seed_gives_one_system_of_each_truth(kind):
         values, again = system.series[0], make(kind, 3, truth).series[0]
         assert np.array_equal(values, again, equal_nan=True)
         assert 5 <= values.shape[1] <= 40
-        assert 600 <= len(values) <= 2_000
-        assert np.isfinite(values).all() or kind == "missing_blocks"
+        assert 600 <= len(values) <= 3_000
+        assert np.isfinite(values).all() or kind in ("missing_blocks", "gauges")
         assert (np.nanstd(values, 0) > 0).all()
         assert system.times is None or len(system.times) == len(values)
 
