@@ -356,11 +356,10 @@ def test_reproduce_names_its_studies_and_runs_one(tmp_path, capsys):
     assert call("reproduce", "counterexample", "--out", out) == 0
     shown = capsys.readouterr().out
     assert "| point MAE | flat above 1/2 | every theta from 0.51 to 1.00 |" in shown
-    assert not (out / "RESULTS.md").exists()
     (out / "RESULTS.md").write_text("an older page of all studies")
     assert call("reproduce", "counterexample", "--out", out, "--json") == 0
     assert "## counterexample" in (out / "RESULTS.md").read_text()
-    assert json.loads(capsys.readouterr().out)["page"] == str(out / "counterexample" / "table.md")
+    assert json.loads(capsys.readouterr().out)["page"] == str(out / "RESULTS.md")
     assert (out / "counterexample" / "curves.png").is_file()
 
 

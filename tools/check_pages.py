@@ -136,12 +136,12 @@ def quoted_figures() -> Complaints:
     """The README quotes the pages that it links to; the page on choosing quotes the table of losses."""
     for line in read(ROOT / "README.md").splitlines():
         if line.startswith("|") and " ± " in line:
-            linked = [read(ROOT / page) for page in re.findall(r"\]\((docs/results/[^)]+)\)", line)]
+            linked = [read(ROOT / page) for page in re.findall(r"\]\((docs/results/[^)#]+)", line)]
             drawn = "\n".join(linked).replace("**", "").replace("% | ", "% ± ")
             for figure in re.findall(r"[\d.]+%? ± [\d.]+%?", line):
                 if figure not in drawn:
                     yield f"README.md: {figure} must be on a page that its row links to: {cells(line)[0]}"
-    results = read(RESULTS / "losses" / "table.md").replace("**", "")
+    results = read(RESULTS / runner.PAGE).split("## validation")[0].replace("**", "")
     measured = {}
     for line in results.split("psi frozen")[0].splitlines():
         if " ± " in line and line.startswith("|"):
@@ -149,13 +149,13 @@ def quoted_figures() -> Complaints:
             measured[name] = [value.split(" ")[0] for value in (theta, mae, mse)]
     named = {"ELBO": "elbo", "point MSE": "point mse", "energy, joint": "energy", "MMD, joint": "mmd"}
     named["energy, node (default)"] = "ours: energy, node"
-    page = read(DOCS / "how-to" / "choosing.md").replace("**", "").splitlines()
+    page = read(DOCS / "concepts" / "losses.md").replace("**", "").splitlines()
     rows = [cells(line) for line in page if re.match(r"\| (literature|ELBO|point MSE|energy|MMD)", line)]
     if not len(rows) == len(measured) == 9:
-        yield f"docs/how-to/choosing.md must have the 9 losses, got {len(rows)}"
+        yield f"docs/concepts/losses.md must have the 9 losses, got {len(rows)}"
     for name, theta, _, mae, mse, _ in rows:
         if [theta, mae, mse] != measured[named.get(name, name)]:
-            yield f"docs/how-to/choosing.md: {name} must be {measured[named.get(name, name)]}, got {[theta, mae, mse]}"
+            yield f"docs/concepts/losses.md: {name} must be {measured[named.get(name, name)]}, got {[theta, mae, mse]}"
 
 
 def pages() -> Complaints:

@@ -1,5 +1,9 @@
-"""The page docs/results/EXISTENCE.md, from the records alone; run ``python -m benchmarks.existence.page``."""
+"""The page docs/results/EXISTENCE.md, from the records alone; run ``python -m benchmarks.existence.page``.
 
+With ``--full`` the tables with the average precision and the seconds of every method are printed instead.
+"""
+
+import argparse
 import itertools
 import statistics
 from collections.abc import Iterator
@@ -30,32 +34,27 @@ calibrated, and what full fits with default options find, on networks whose edge
 
 The method was chosen on the seeds `choose` and on gnw20 1 to 10. The seeds `test`, gnw20 11 to 20 and DREAM4 were
 scored once. `python -m benchmarks.existence.evidence_study` and `python -m benchmarks.existence.full_fits` make the
-records, and `python -m benchmarks.existence.page` draws this page from them. Lower is better for calibration error and
-log score.
+records in `benchmarks/results/existence`, and `python -m benchmarks.existence.page` draws this page from them; with
+`--full` it prints the average precision and the seconds of every method, and the calibration of both on all seeds.
 """
 RANKING = """
 ## Ranking of edges on known graphs
 
-Mean ± standard deviation over networks. All methods have the same data. Ridge, lasso, the forest, PCMCI, VARLiNGAM and
-stability selection read one to three lags: the number with which a ridge regression forecasts best. The random forest
-ranks by importances as GENIE3 does (100 trees, at most 500 rows each) and predicts the change of a node. Seconds are of
-one network on one core of a shared machine. "trained": edge probabilities of a model that is trained on all edges, the
-mean of several starts ([these studies](STUDIES.md)); its seconds are of all starts.
-"""
-PAIRED = """
-## Against the best other method
-
-The score of tacit minus that of the other method with the best mean, ± the paired standard error over networks.
-Positive: tacit is better.
+AUROC, mean ± standard deviation over networks. *evidence* is tacit without a complete fit. All methods have the same
+data. Ridge, lasso, the forest, PCMCI, VARLiNGAM and stability selection read one to three lags: the number with which
+a ridge regression forecasts best. The random forest ranks by importances as GENIE3 does (100 trees, at most 500 rows
+each) and predicts the change of a node. *trained*: edge probabilities of a model that is trained on all edges, the
+mean of several starts ([these studies](STUDIES.md)). The last column is the paired difference of *evidence* to the
+best other method, ± its standard error over networks.
 """
 SWEEP = """
 ## Calibration
 
 Five kinds of systems (VAR, nonlinear VAR, random gates, GPVAR, panels) with 5 to 30 nodes, 100 to 5,000 rows and
-densities of .02 to .3. The calibration error has ten bins of equal counts, over all pairs of nodes and over those with
-`exists` of at least .1. Power is the share of the true edges that are listed. Stability selection is recalibrated by
-isotonic regression on the seeds `choose`. The last column is its power at a threshold with the same false share as
-tacit, rounded up to hundredths.
+densities of .02 to .3. The calibration error has ten bins of equal counts, over all pairs of nodes and over those
+with `exists` of at least .1; lower is better, as for the log score. Power is the share of the true edges that are
+listed. Stability selection is recalibrated by isotonic regression on the seeds `choose`. The last column is its power
+at a threshold with the same false share as tacit, rounded up to hundredths.
 """
 
 
@@ -69,24 +68,38 @@ those of one core of a shared machine. GB: peak memory of the process. With 10,0
 
 def page(directory: Path = RESULTS) -> str:
     """Return the text of the page, from the files alone."""
-    parts = [HEAD, RANKING, *_ranking(directory), PAIRED, *_paired(directory), SWEEP, *_sweep(directory)]
+    parts = [HEAD, RANKING, *_ranking(directory), SWEEP, *_sweep(directory, ["test"])]
     return "\n".join([*parts, *full_fits(directory), *_speed(directory)]).rstrip() + "\n"
 
 
+def full(directory: Path = RESULTS) -> str:
+    """Return the tables of all scores of every method."""
+    return "\n".join([*_every_method(directory), "", *_sweep(directory, ["choose", "test"], every=True)])
+
+
 def _ranking(directory: Path) -> list[str]:
+    found = {on: rankings(directory, on) for on in KNOWN}
+    methods = [one for one in dict.fromkeys(name for of in found.values() for name in of) if one != FIT]
+    differences: dict[str, str] = {}
+    for on, score, label, best, mean, error in paired(directory):
+        if label == EVIDENCE and score == "AUROC":
+            differences[on] = f"{mean:+.3f} ± {error:.3f} ({best})"
+    heads = ["graphs", "networks", *methods, "evidence less the best other"]
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    for on, of in found.items():
+        cells = [_spread([row["auroc"] for row in of[name].values()]) if name in of else "-" for name in methods]
+        start = [KNOWN[on], str(len(of[EVIDENCE]))]
+        lines.append(f"| {' | '.join([*start, *cells, differences.get(on, '-')])} |")
+    return lines
+
+
+def _every_method(directory: Path) -> list[str]:
     lines = ["| graphs | method | AUROC | AUPR | networks | s |", "|---|---|---|---|---|---|"]
     for on, words in KNOWN.items():
         for method, rows in rankings(directory, on).items():
             cells = [_spread([row[key] for row in rows.values()]) for key in ("auroc", "aupr")]
             seconds = statistics.mean(row["seconds"] for row in rows.values())
             lines.append(f"| {words} | {method} | {' | '.join(cells)} | {len(rows)} | {seconds:.1f} |")
-    return lines
-
-
-def _paired(directory: Path) -> list[str]:
-    lines = ["| graphs | score | tacit | best other | difference |", "|---|---|---|---|---|"]
-    for on, score, label, best, mean, error in paired(directory):
-        lines.append(f"| {KNOWN[on]} | {score} | {label} | {best} | {mean:+.3f} ± {error:.3f} |")
     return lines
 
 
@@ -105,14 +118,15 @@ def paired(directory: Path) -> Iterator[tuple[str, str, str, str, float, float]]
             yield on, key.upper(), label, best, statistics.mean(pairs), error
 
 
-def _sweep(directory: Path) -> list[str]:
+def _sweep(directory: Path, all_seeds: list[str], every: bool = False) -> list[str]:
     heads = ["seeds", "method", "systems", "kind", "AUROC", "AUPR", "calibration error", "from .1 up", "log score"]
     heads += ["false share of listed", "power", "stability at that share"]
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-    for seeds in ("choose", "test"):
+    for seeds in all_seeds:
         ours, peer = (study(directory, f"sweep-{seeds}", method) for method in (EVIDENCE, STABILITY))
         for record in (one for one in (ours, peer) if one):
-            for kind, values in {"all": record["all"], **record.get("kinds", {})}.items():
+            kinds = record.get("kinds", {}) if every else {}
+            for kind, values in {"all": record["all"], **kinds}.items():
                 other = _power_at(peer, values["false_share"]) if record is ours and kind == "all" else "-"
                 keys = ("auroc", "aupr", "calibration_error", "calibration_error_may_exist", "log_score")
                 cells = [_number(values[key]) for key in (*keys, "false_share", "power")]
@@ -147,6 +161,12 @@ def _number(value: float | None) -> str:
 
 
 def main() -> None:
+    """Write the page, or print the full tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="print all scores of every method")
+    if parser.parse_args().full:
+        print(full())
+        return
     PAGE.write_text(page(), encoding="utf-8")
     print(PAGE)
 

@@ -1,5 +1,9 @@
-"""The page docs/results/observation.md, from the records alone; run ``python -m benchmarks.observation.page``."""
+"""The page docs/results/observation.md, from the records alone; run ``python -m benchmarks.observation.page``.
 
+With ``--full`` the tables of all intervals and of every method on every system are printed instead.
+"""
+
+import argparse
 import statistics
 from pathlib import Path
 
@@ -10,12 +14,14 @@ from benchmarks.observation.rejections import KINDS as TESTED
 from benchmarks.observation.systems import KINDS, NULL
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "observation.md"
+LEVEL_OF_TEST = 0.05
+NOT_AN_OPTION = "gaussian_likelihood"  # Gaussian noise with the intervals of student_t: the effect of the noise alone
 THETA_ORDER = [f"{kind}, psi {psi}" for kind in ("poisson", "bernoulli", "gaussian") for psi in ("known", "learned")]
 HEAD = """# Counts, yes or no, heavy tails
 
 This page shows measurements of the [observation models](../how-to/observation.md) on systems whose edges are known.
-`python -m benchmarks.observation.page` draws it from the records in `benchmarks/results/observation/`. The generators
-are in `benchmarks/observation/`.
+`python -m benchmarks.observation.page` draws it from the records in `benchmarks/results/observation/`; with `--full` it
+prints all intervals, and every method on every system. The generators are in `benchmarks/observation/`.
 """
 THETA = """
 ## Edge probabilities of the paper's system
@@ -29,7 +35,7 @@ $f = b + s \\tanh(\\sum_j A_{ij} x_j \\psi)$; Poisson means lie between .7 and 2
 - *error of theta*: mean absolute error over the true edges, mean ± deviation over data sets; *other pairs*: the same
   over pairs without an edge.
 - *psi learned*: the weights, $b$ and $s$ are learned too. *gaussian*: Gaussian noise on the counts instead.
-- *p-values*: of the fit test on 2,000 test pairs. *identifiable*: true edges that `identify` does not warn about.
+- *rejected*: data sets in which the fit test rejects on 2,000 test pairs, at the 5% level.
 
 `python -m benchmarks.observation.theta` makes the records.
 """
@@ -57,8 +63,6 @@ no, the data contain little information about how often an edge acts, and interv
 - *bias* and *error*: mean of the estimate less the truth, and of its absolute value.
 - *gaussian*: intervals from regressions of mean and variance, as `observation.kind = "gaussian"` has them. They are
   wide, and the estimate is 1 for many gated edges, which gives the large bias.
-- *gaussian_likelihood*: Gaussian noise with the intervals of student_t. It is not an option of a fit. It shows the
-  effect of the noise model alone.
 
 `python -m benchmarks.observation.intervals` makes the records. Seeds `{seeds}`.
 """
@@ -66,42 +70,48 @@ RANKING = """
 ## Which edges exist
 
 10 nodes (*mixed kinds*: 12), 500 rows, about 12 edges; *gated* edges act with a probability between .4 and .9 at every
-step. *tacit* chooses the observation model from the data, *tacit, gaussian* takes Gaussian noise, *GLM* is one
-generalised linear model per node with the true family (statsmodels; ranked by Wald statistics, listed by Benjamini
-and Hochberg at 10%). AUROC / average precision; listed and false edges per data set at a false discovery rate of 10%;
-calibration error of `exists` over all pairs; seconds on one core of a shared machine. Seeds `{seeds}`{untouched}.
-`python -m benchmarks.observation --seed-set {seeds}`.
-"""
-CHOICE = """
-## Which kind is chosen
-
-Data sets by the kind that `observation.kind = "auto"` chose.
+step. *tacit* chooses the observation model from the data; the column *chosen* has the choice in most of the data sets.
+*Gaussian* is tacit with Gaussian noise. *GLM* is one generalised linear model per node with the true family
+(statsmodels; ranked by Wald statistics, listed by Benjamini and Hochberg at 10%). Average precision; listed and false
+edges per data set at a false discovery rate of 10%; calibration error of `exists` over all pairs. Seeds
+`{seeds}`{untouched}. `python -m benchmarks.observation --seed-set {seeds}`.
 """
 
 
 def page() -> str:
     """Return the text of the page."""
-    parts = [HEAD]
     theta, rejections = read(RESULTS / "theta.json"), read(RESULTS / "rejections.json")
-    parts += [THETA, *_theta(theta)] if theta else []
-    parts += [LEVEL, *_rejections(rejections)] if rejections else []
-    for seeds in ("test", "choose"):
-        tails = read(RESULTS / f"{seeds}-intervals.json")
-        if tails:
-            parts += [TAILS.format(seeds=seeds), *_tails(tails)]
-            break
-    for seeds in ("test", "choose"):
-        records = {name: read(path_of(seeds, name)) for name in METHODS}
-        if any(records.values()):
-            untouched = ", on which nothing was chosen" if seeds == "test" else ""
-            parts += [RANKING.format(seeds=seeds, untouched=untouched), *_ranking(records)]
-            parts += [CHOICE, *_choices(records[TACIT])] if records[TACIT] else []
-            break
+    parts = [HEAD, THETA, *_theta(theta), LEVEL, *_rejections(rejections)]
+    seeds, tails = read_tails()
+    parts += [
+        TAILS.format(seeds=seeds),
+        *_tails({name: one for name, one in tails.items() if NOT_AN_OPTION not in name}),
+    ]
+    seeds, records = read_methods()
+    untouched = ", on which nothing was chosen" if seeds == "test" else ""
+    parts += [RANKING.format(seeds=seeds, untouched=untouched), *_ranking(records)]
     return "\n".join(parts).rstrip() + "\n"
 
 
+def full() -> str:
+    """Return the tables of all intervals, and of every method on every system."""
+    return "\n".join([*_tails(read_tails()[1], every=True), "", *_every_method(read_methods()[1])])
+
+
+def read_tails() -> tuple[str, dict[str, Figures]]:
+    """Return the seeds and the records of the intervals."""
+    found = ((seeds, read(RESULTS / f"{seeds}-intervals.json")) for seeds in ("test", "choose"))
+    return next(one for one in found if one[1])
+
+
+def read_methods() -> tuple[str, dict[str, dict[str, Figures]]]:
+    """Return the seeds and the records of the methods."""
+    found = ((seeds, {name: read(path_of(seeds, name)) for name in METHODS}) for seeds in ("test", "choose"))
+    return next(one for one in found if any(one[1].values()))
+
+
 def _theta(records: dict[str, Figures]) -> list[str]:
-    lines = _head("model", "data sets", "bound", "error of theta", "other pairs", "p-values", "identifiable")
+    lines = _head("model", "data sets", "bound", "error of theta", "other pairs", "rejected")
     for name, found in sorted(records.items(), key=lambda one: THETA_ORDER.index(one[0])):
         runs = found["runs"]
         errors = [run["error"] for run in runs]
@@ -112,8 +122,7 @@ def _theta(records: dict[str, Figures]) -> list[str]:
                 f"{found['bound']:.4f}",
                 _spread(errors),
                 _spread([run["error_none"] for run in runs]),
-                ", ".join(f"{run['p_value']:.2g}" for run in runs),
-                f"{statistics.mean(run['identifiable'] for run in runs):.1f} of 50",
+                f"{sum(run['p_value'] <= LEVEL_OF_TEST for run in runs)} of {len(runs)}",
             )
         )
     reasons = sorted({reason for found in records.values() for run in found["runs"] for reason in run["reasons"]})
@@ -149,31 +158,48 @@ def _by_rows(record: tuple[str, Figures]) -> tuple[str, int]:
     return system, int(rest.split()[1])
 
 
-def _tails(records: dict[str, Figures]) -> list[str]:
-    lines = _head(
-        "system", "noise", "rows", "sets", "edges", "number", "coverage", "width", "bias", "error", "AUROC", "s"
-    )
+def _tails(records: dict[str, Figures], every: bool = False) -> list[str]:
+    lines = _head("system", "noise", "rows", "sets", "edges", "number", "coverage", "width", "bias", "error")
     for name, found in sorted(records.items(), key=_by_rows):
         system, rest = name.split(": ")
         kind, rows = rest.split()
         done = [row for row in found["systems"] if "failed" not in row]
         sets = f"{len(done)}" + (f", {found['failed']} failed" if found["failed"] else "")
-        seconds = f"{statistics.mean(row['seconds'] for row in done):.1f}"
-        for part in (part for part in ("gated", "always", "all") if part in found):
-            figures = found[part]
-            coverage = f"{figures['held']:.1%} ± {figures['std_error']:.1%}"
-            cells = (f"{figures[key]:.3f}" for key in ("width", "error", "distance"))
-            last = (f"{found['auroc']:.3f}", seconds) if part == "all" else ("", "")
-            lines.append(
-                _row(system, kind, f"{int(rows):,}", sets, part, str(figures["edges"]), coverage, *cells, *last)
-            )
+        for part in ("gated", "always", "all") if every else ("gated", "always"):
+            if part in found:
+                figures = found[part]
+                coverage = f"{figures['held']:.1%} ± {figures['std_error']:.1%}"
+                cells = (f"{figures[key]:.3f}" for key in ("width", "error", "distance"))
+                lines.append(_row(system, kind, f"{int(rows):,}", sets, part, str(figures["edges"]), coverage, *cells))
     return lines
 
 
 def _ranking(records: dict[str, dict[str, Figures]]) -> list[str]:
+    heads = ["precision: tacit", "Gaussian", "GLM", "edges", "tacit: listed", "false", "GLM: listed", "false"]
+    lines = _head("system", "chosen", *heads, "calibration error")
+    for kind in KINDS:
+        own = records[TACIT].get(kind)
+        if own is not None and not kind.startswith(NULL):
+            ranks = (_ranks(records[name][kind], "aupr") if kind in records[name] else "-" for name in METHODS)
+            lists = [
+                _mean(records[name][kind], key, 1) if kind in records[name] else "-"
+                for name in (TACIT, GLM)
+                for key in ("listed", "false")
+            ]
+            chosen = max(own["chosen"], key=own["chosen"].__getitem__) if own.get("chosen") else "-"
+            several = "one for each node" if "," in chosen else chosen
+            error = f"{own['calibration_error']:.3f}"
+            lines.append(_row(kind, several, *ranks, _mean(own, "edges", 1), *lists, error))
+    return [*lines, "", *_summary(records)]
+
+
+def _ranks(found: Figures, *keys: str) -> str:
+    return " / ".join(_mean(found, key, 3) for key in keys) if len(values(found, keys[0])) else "-"
+
+
+def _every_method(records: dict[str, dict[str, Figures]]) -> list[str]:
     lines = _head("system", "method", "AUROC / AP", "edges", "listed", "false", "calibration error", "data sets", "s")
     for kind, name, found in _rows(records):
-        both = [_mean(found, key, 3) for key in ("auroc", "aupr")]
         failed = sum("failed" in row for row in found["systems"])
         count = f"{len(found['systems']) - failed}" + (f", {failed} failed" if failed else "")
         error = found.get("calibration_error")
@@ -181,14 +207,14 @@ def _ranking(records: dict[str, dict[str, Figures]]) -> list[str]:
             _row(
                 kind,
                 name,
-                "-" if "-" in both else " / ".join(both),
+                _ranks(found, "auroc", "aupr"),
                 *(_mean(found, key, 1) for key in ("edges", "listed", "false")),
                 "-" if error is None else f"{error:.3f}",
                 count,
                 _mean(found, "seconds", 1),
             )
         )
-    return [*lines, "", *_summary(records)]
+    return [*lines, "", *_choices(records[TACIT])]
 
 
 def _summary(records: dict[str, dict[str, Figures]]) -> list[str]:
@@ -250,7 +276,12 @@ def _row(*cells: str) -> str:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page, or print the full tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="print all intervals, and every method on every system")
+    if parser.parse_args().full:
+        print(full())
+        return
     PAGE.write_text(page(), encoding="utf-8")
     print(PAGE)
 

@@ -1,8 +1,13 @@
-"""The page docs/results/ROBUSTNESS.md, from the records alone; run ``python -m benchmarks.robustness.page``."""
+"""The page docs/results/ROBUSTNESS.md, from the records alone; run ``python -m benchmarks.robustness.page``.
 
+With ``--full`` the tables of every method on every kind are printed instead; they are too long for a page.
+"""
+
+import argparse
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from benchmarks.robustness.methods import FIT, METHODS, TACIT
@@ -17,25 +22,26 @@ WORDS = {BEFORE: "tacit, no background"}
 OURS = (TACIT, FIT, BEFORE)
 MANY = 20  # stated false edges from which on their ratio is shown
 WORSE = 2.0  # paired standard errors from which on another method ranks better
+NO_SERIES, UNKNOWN = -1, 0  # how many nodes an unseen series reaches
 WHAT = {
-    "trend": "8 nodes, 600 rows; a smooth curve for each node",
-    "cycle": "8 nodes, 1,000 hours; a daily cycle with its own phase, amplitude and second harmonic for each node",
+    "trend": "a smooth curve for each node",
+    "cycle": "a daily cycle with its own phase, amplitude and second harmonic for each node",
     "cycle_undated": "the same without dates, with a period of 14 to 60 rows that is no integer",
-    "two_cycles": "8 nodes, 1,000 hours; a daily and a weekly cycle, with a noise of a fifth to a half of them",
+    "two_cycles": "a daily and a weekly cycle, with a noise of a fifth to a half of them",
     "two_cycles_undated": "the same without dates",
-    "weekend": "6 nodes, 730 days; a dip on Saturday and Sunday",
-    "weekend_counts": "5 to 8 counters, 730 days; the weekend takes 20% to 70%",
-    "yearly": "8 nodes, 3 years of days; a yearly cycle that all nodes share, with amplitudes of their own",
-    "shift": "8 nodes, 800 rows; one change of level for each node, in a row of its own",
+    "weekend": "a dip on Saturday and Sunday",
+    "weekend_counts": "counters; the weekend takes 20% to 70%",
+    "yearly": "a yearly cycle that all nodes share, with amplitudes of their own",
+    "shift": "one change of level for each node, in a row of its own",
     "shift_common": "the same with one row for all nodes",
-    "trend_and_cycle": "8 nodes, 1,200 hours; both together",
-    "one_of_40_trend": "40 nodes, 800 rows; one of them has a trend",
-    "one_of_40_shift": "40 nodes, 800 rows; one of them has a change of level",
-    "one_of_40_cycle": "40 nodes, 1,000 hours; one of them has a daily cycle",
-    "plain_var": "8 nodes, 1,000 rows; nothing is broken",
-    "hub": "12 nodes, 1,000 rows; one node sends to ten others",
-    "random_walk": "8 nodes, 800 rows; without edges all are random walks, with edges three are",
-    "volatility": "8 nodes, 1,000 rows, as in all kinds below unless stated; the noise of each node is GARCH(1, 1)",
+    "trend_and_cycle": "a smooth curve and a daily cycle together",
+    "one_of_40_trend": "of 40 nodes, one has a trend",
+    "one_of_40_shift": "of 40 nodes, one has a change of level",
+    "one_of_40_cycle": "of 40 nodes, one has a daily cycle",
+    "plain_var": "nothing is broken",
+    "hub": "one node sends to ten others",
+    "random_walk": "without edges all are random walks, with edges three are",
+    "volatility": "the noise of each node is GARCH(1, 1)",
     "common_volatility": "one slow deviation of the noise for all nodes",
     "hidden_now": "an unseen series reaches three to five nodes within the step",
     "hidden_lagged": "an unseen persistent series reaches three to five nodes after zero to three steps",
@@ -49,84 +55,168 @@ WHAT = {
     "aggregated": "means of three steps",
     "changing_weights": "half of the edges end half-way, and all own weights change there",
     "oscillators": "noisy phase oscillators (Kuramoto), with and without coupling; their sine is observed",
-    "returns": "25 nodes, 2,000 days; three unseen factors with one volatility reach every node after zero to two days",
-    "storms": "15 river gauges, 1,000 hours; unseen storms reach all after zero to three hours, and levels recede",
-    "gauges": "a tree of 9 gauges, 3,000 quarter hours; smooth, a daily cycle at the root, 12 gaps of 5 to 40 rows",
-    "monitoring": "10 loads of computers, 1,500 rows; long exact constants, bursts, and rounded values",
+    "returns": "three unseen factors with one volatility reach every node after zero to two days",
+    "storms": "river gauges; unseen storms reach all after zero to three hours, and levels recede",
+    "gauges": "a tree of gauges; smooth, a daily cycle at the root, 12 gaps of 5 to 40 rows",
+    "monitoring": "loads of computers; long exact constants, bursts, and rounded values",
 }
 HEAD = """# Tables that break the assumptions
 
 A fit assumes that every node depends on its own past, on its parents and on its background (trend, cycles, levels).
 This page shows what is listed where these assumptions hold and where others are broken, beside other methods on the
-same data. There are systems with edges and systems without any edge; in the latter every listed edge is false. The
-seeds `choose` were used for decisions, and the seeds `test`, from 10,000 on, are shown here. `python -m
-benchmarks.robustness` makes the records, and `python -m benchmarks.robustness.page` draws this page from them. The
-generators are in `benchmarks/robustness/systems.py`.
+same data. In systems without edges every listed edge is false. The seeds `choose` were used for decisions; the seeds
+`test`, from 10,000 on, are shown here.
 
+*tacit* is the evidence with which a fit begins, *tacit fit* a complete fit with defaults, and *tacit, no background*
+the version that did not have backgrounds. The other methods are ridge regression, stability selection (recalibrated to
+probabilities on other systems), PCMCI, PCMCI+ and VARLiNGAM. tacit sees the dates where a table has them. The others
+see the values, with straight lines in place of missing ones, and up to three lags, as on
+[Whether an edge exists](EXISTENCE.md). tacit and stability selection list edges at a false discovery rate of 10%. PCMCI
+and PCMCI+ list the links of their graphs (levels .01 and .05 for each test), which do not control such a rate. Ridge
+and VARLiNGAM only rank.
+
+`python -m benchmarks.robustness` makes the records in `benchmarks/results/robustness`, one file for each method with
+the figures of every data set. `python -m benchmarks.robustness.page` draws this page from them; with `--full` it
+prints every method on every kind, with average precision, calibration, stated false edges and findings. The generators
+are in `benchmarks/robustness/systems.py`.
 """
-BACKGROUND = """
-A background has .7 to 5 deviations of the node. On even seeds it is added to what is observed; on odd seeds it drives
-the nodes and passes through the edges. The kinds *cc* are those of the package causalcompass
+POOLED = """
+## All kinds together
+
+AUROC and average precision are means over the kinds on which a method was run, each kind with the same weight. *False
+share*: false edges among all listed edges of the systems with edges. *Any listed*: share of the data sets without edges
+in which an edge is listed. Seconds are those of one core for one data set.
+"""
+KIND_BY_KIND = """
+## Kind by kind
+
+AUROC and false share of the listed edges in systems with edges, and the share of data sets without edges in which an
+edge is listed. Most systems have 8 nodes and 600 to 1,200 rows. *Best peer*: the best of the other methods in this
+column; `-`: not run. A background has .7 to 5 deviations of the node. On even seeds it is added to what is observed;
+on odd seeds it drives the nodes and passes through the edges. The kinds *cc* are those of the package causalcompass
 ([CausalCompass](https://arxiv.org/abs/2602.07915)) with its defaults, 10 nodes and 1,000 rows: a VAR with three lags,
 and Lorenz-96; *cc coefficients*, where weights change, has 500 rows. In *missing* empty cells have the last value, as
 its authors fill them; in *gaps* they are empty.
+"""
+STATED = """
+## Stated and realised number of false edges
 
-Methods: *tacit* is the evidence with which a fit begins, *tacit fit* a complete fit with defaults, and *tacit, no
-background* the version that did not have backgrounds. Tacit sees the dates where a table has them. The other methods
-see the values, with straight lines in place of missing ones, and up to three lags, as on
-[Whether an edge exists](EXISTENCE.md). Stability selection is recalibrated to probabilities on other systems. PCMCI and
-PCMCI+ list the links of their graphs (levels .01 and .05 for each test); they do not control a false discovery rate.
+*Stated*: the sum of 1 - `exists` over the listed edges, which an answer states as the number of false ones. *False*:
+the number of listed edges that are false. Both are sums over all data sets of all kinds. *Realised*: their ratio, or,
+where fewer than {many} are stated, false less stated with its standard error over data sets or the square root of the
+stated number if that is larger.
+"""
+FOUND = """
+## Shared drivers
+
+The share of data sets whose answer states that a shared driver moves several nodes, by how many nodes an unseen series
+reaches in truth.
+"""
+PEERS = """
+## Where another method ranks better
+
+Kinds where the mean of another method is higher by more than two paired standard errors: {}.
 
 Elsewhere: a chain of gauges that is sampled slowly, and hidden drivers of effects within a step, on
 [Effects within a step](simultaneous.md); counts, categories, and gated networks of yes or no on
 [Values that are not Gaussian](observation.md).
 """
-STATED = f"""
-## Stated and realised number of false edges
-
-*Stated*: the sum of 1 - `exists` over the listed edges, which an answer states as the number of false ones. *False*:
-the number of listed edges that are false. Both are sums over all data sets. *Realised*: their ratio where at least
-{MANY} are stated, else false less stated with its standard error over data sets, or the square root of the stated
-number if that is larger.
-"""
-FOUND = """
-## What is found
-
-The share of data sets whose answer states that a shared driver moves several nodes, by how many nodes an unseen series
-reaches in truth; then, of the data sets with edges, the shares with another finding.
-"""
-TABLE = """
-## All kinds
-
-AUROC and average precision: mean ± standard deviation over the data sets with edges. *False share*: the false edges
-among all listed edges of these data sets, at a false discovery rate of 10% for tacit and stability selection.
-*Calibration*: the calibration error of `exists` over the pairs with `exists` of at least .1, with ten bins of equal
-counts. *Any listed* and *listed*: systems without edges, the share of data sets with a listed edge, and the mean number
-of listed edges. Data sets: with edges / without. *Failed*: the method raised an error. Seconds are those of one core.
-"""
-AGAINST = """
-## Without the background
-
-The same edges and noise with and without the background: AUROC, average precision and false share of the listed edges.
-"""
-PEERS = """
-## Where another method ranks better
-
-Kinds where the mean of another method is higher by more than two paired standard errors.
-"""
+Records = dict[str, dict[str, dict[str, Row]]]
 
 
 def page(results: Path = RESULTS) -> str:
     """Return the text of the page."""
-    names = [TACIT, FIT, BEFORE, *(name for name in METHODS if name not in OURS)]
-    records = {name: read(name, results) for name in names}
-    kinds = [f"- *{_words(kind)}*: {WHAT[kind]}." for kind in KINDS if kind in WHAT]
-    parts = [HEAD + "\n".join(kinds), BACKGROUND, TABLE, *_all(records), STATED, *_stated(records)]
-    parts += [FOUND, *_findings(records[TACIT]), AGAINST, *_against(records)]
-    return "\n".join([*parts, PEERS, *_better(records)]).rstrip() + "\n"
+    records = read_all(results)
+    parts = [HEAD, POOLED, *_pooled(records), KIND_BY_KIND, *_kinds(records)]
+    parts += [STATED.format(many=MANY), *_stated(records, ("",)), FOUND, *_drivers(records[TACIT])]
+    return "\n".join([*parts, PEERS.format("; ".join(_better(records)) or "none")]).rstrip() + "\n"
 
 
-def _all(records: dict[str, dict[str, dict[str, Row]]]) -> list[str]:
+def full(results: Path = RESULTS) -> str:
+    """Return the tables of every method on every kind."""
+    records = read_all(results)
+    parts = [*_all(records), "", *_stated(records, (*KINDS, "")), "", *_findings(records[TACIT]), ""]
+    return "\n".join([*parts, *_against(records)])
+
+
+def read_all(results: Path) -> Records:
+    """Return the records of every method: ours first."""
+    return {name: read(name, results) for name in (TACIT, FIT, BEFORE, *(one for one in METHODS if one not in OURS))}
+
+
+def _pooled(records: Records) -> list[str]:
+    lines = _head("method", "kinds", "AUROC", "average precision", "false share", "any listed", "data sets", "s")
+    for name, found in ((name, found) for name, found in records.items() if found):
+        edges, none = (
+            [found[kind][truth] for kind in KINDS if truth in found.get(kind, {})] for truth in (EDGES, NONE)
+        )
+        means = ([mean for row in edges if (mean := _mean(row, key)) is not None] for key in ("auroc", "aupr"))
+        pooled = [
+            {key: [one for row in rows for one in row.get(key, [])] for key in ("listed", "false")}
+            for rows in (edges, none)
+        ]
+        lines.append(
+            _row(
+                WORDS.get(name, name),
+                str(len(edges)),
+                *(f"{np.mean(mean):.3f}" for mean in means),
+                _share(pooled[0]),
+                f"{any_listed(pooled[1]):.1%}" if pooled[1]["listed"] else "-",
+                " / ".join(f"{sum(len(row['seeds']) for row in rows):,}" for rows in (edges, none)),
+                f"{np.mean([one for row in (*edges, *none) for one in row.get('seconds', [])]):.1f}",
+            )
+        )
+    return lines
+
+
+def _kinds(records: Records) -> list[str]:
+    best = "best peer"
+    heads = ["kind", "AUROC: tacit", "tacit fit", best, "false share: tacit", "tacit fit", best]
+    lines = _head(*heads, "without edges, any listed: tacit")
+    for kind, found in records[TACIT].items():
+        none = found.get(NONE, {})
+        lines.append(
+            _row(
+                f"*{_words(kind)}*" + (f": {WHAT[kind]}" if kind in WHAT else ""),
+                *_scores(records, kind, lambda row: _mean(row, "auroc"), max, "{:.3f}"),
+                *_scores(records, kind, false_share, min, "{:.1%}"),
+                f"{any_listed(none):.0%}" if none.get("listed") else "-",
+            )
+        )
+    return lines
+
+
+def _scores(
+    records: Records, kind: str, score: Callable[[Row], float | None], better: Callable[..., Any], form: str
+) -> list[str]:
+    """Return a score in systems with edges: of tacit, of a complete fit, and of the best peer with its name."""
+    found = {name: score(own.get(kind, {}).get(EDGES, {})) for name, own in records.items()}
+    peers = {name: value for name, value in found.items() if name not in OURS and value is not None}
+    best = better(peers, key=peers.__getitem__) if peers else None
+    cells = ["-" if (value := found[name]) is None else form.format(value) for name in (TACIT, FIT)]
+    return [*cells, "-" if best is None else f"{form.format(peers[best])} {best}"]
+
+
+def _drivers(found: dict[str, dict[str, Row]]) -> list[str]:
+    groups: dict[int, list[bool]] = {}
+    for kind, of_truth in found.items():
+        for row in of_truth.values():
+            for reached, driver in zip(row.get("reached", []), row.get("driver", []), strict=False):
+                number = (reached or UNKNOWN) if kind in HIDDEN or "confounders" in kind else NO_SERIES
+                groups.setdefault(number, []).append(driver)
+    names = {NO_SERIES: "there is none", UNKNOWN: "unknown (*cc confounders*)"}
+    lines = _head("an unseen series reaches", "data sets", "a shared driver is stated")
+    for number, driver in sorted(groups.items()):
+        lines.append(_row(names.get(number, f"{number} nodes"), f"{len(driver):,}", f"{np.mean(driver):.0%}"))
+    return lines
+
+
+def _mean(found: Row, key: str) -> float | None:
+    values = [value for value in found.get(key, []) if value is not None]
+    return float(np.mean(values)) if values else None
+
+
+def _all(records: Records) -> list[str]:
     heads = ["kind", "method", "AUROC", "average precision", "false share", "calibration", "any listed", "listed"]
     lines = _head(*heads, "data sets", "failed", "s")
     for kind in KINDS:
@@ -152,10 +242,10 @@ def _all(records: dict[str, dict[str, dict[str, Row]]]) -> list[str]:
     return lines
 
 
-def _stated(records: dict[str, dict[str, dict[str, Row]]]) -> list[str]:
+def _stated(records: Records, kinds: tuple[str, ...]) -> list[str]:
     heads = ["stated", "false", "realised"]
     lines = _head("kind", "method", *(f"with edges: {one}" for one in heads), *(f"without: {one}" for one in heads))
-    for kind in (*KINDS, ""):  # the last row has all kinds
+    for kind in kinds:  # "" has all of them
         for name in (TACIT, FIT):
             own = [found for one, found in records[name].items() if kind in ("", one)]
             counts = [stated_and_realised([found[truth] for found in own if truth in found]) for truth in (EDGES, NONE)]
@@ -198,7 +288,7 @@ def _findings(found: dict[str, dict[str, Row]]) -> list[str]:
     return lines
 
 
-def _against(records: dict[str, dict[str, dict[str, Row]]]) -> list[str]:
+def _against(records: Records) -> list[str]:
     lines = _head("kind", "method", "AUROC with", "without", "precision with", "without", "false share with", "without")
     for kind in BACKGROUNDS:
         for name in OURS:
@@ -210,17 +300,19 @@ def _against(records: dict[str, dict[str, dict[str, Row]]]) -> list[str]:
     return lines
 
 
-def _better(records: dict[str, dict[str, dict[str, Row]]]) -> list[str]:
-    lines = _head("kind", "score", "tacit", "other method", "its score", "tacit less the other")
+def _better(records: Records) -> list[str]:
+    found = []
     for kind, key, name, own, other, mean, error in paired(records):
         if mean < -WORSE * error:
             score = "AUROC" if key == "auroc" else "average precision"
-            lines.append(_row(_words(kind), score, f"{own:.3f}", name, f"{other:.3f}", f"{mean:+.3f} ± {error:.3f}"))
-    return lines
+            found.append(
+                f"{_words(kind)} ({score} {own:.3f}, {name} {other:.3f}, difference {mean:+.3f} ± {error:.3f})"
+            )
+    return found
 
 
 def paired(
-    records: dict[str, dict[str, dict[str, Row]]],
+    records: Records,
 ) -> Iterator[tuple[str, str, str, float, float, float, float]]:
     """Yield kind, score, the other method, both means, and the paired difference with its standard error."""
     for kind, own in records[TACIT].items():
@@ -270,7 +362,12 @@ def _row(*cells: str) -> str:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page, or print the full tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="print every method on every kind")
+    if parser.parse_args().full:
+        print(full())
+        return
     PAGE.write_text(page(), encoding="utf-8")
     print(PAGE)
 

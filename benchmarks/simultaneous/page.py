@@ -1,5 +1,9 @@
-"""The page docs/results/simultaneous.md, from the records alone; run ``python -m benchmarks.simultaneous.page``."""
+"""The page docs/results/simultaneous.md, from the records alone; run ``python -m benchmarks.simultaneous.page``.
 
+With ``--full`` the tables of every method on every kind, and of the settings of the peers, are printed instead.
+"""
+
+import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,10 +25,8 @@ WORDS = {
 HEAD = """# Effects within a step
 
 This page compares tacit with PCMCI+ (tigramite) and VARLiNGAM (lingam), on generated systems with edges at lag 0 and on
-systems without such edges. `tacit` is the evidence with `simultaneous = true`, and `tacit, option off` the evidence
-without it. There are 20 data sets of each kind, with the seeds `test`, on which nothing was chosen. `python -m
-benchmarks.simultaneous --seed-set test` makes the records, and `python -m benchmarks.simultaneous.page` draws this page
-from them. The generators are in `benchmarks/simultaneous/systems.py`.
+systems without such edges. *tacit* is the evidence with `simultaneous = true`, and *option off* the evidence without
+it. There are 20 data sets of each kind, with the seeds `test`, on which nothing was chosen.
 
 - *svar*: 10 nodes, 10 edges at lag 0 (weights .3 to .8) and 8 to 10 at lag 1 (.2 to .5), 500 or 2,000 rows; the
   noise is named, `scales` is Gaussian with deviations between .5 and 2. *own*: the weights of the own past lie between
@@ -35,57 +37,70 @@ from them. The generators are in `benchmarks/simultaneous/systems.py`.
 - *hidden driver*: edges at lag 1 only; an unseen series reaches three to five nodes within the step. 1,000 rows.
 - *gates*: an edge acts with probability .3 to .9 at every step, at lag 0 and later. 2,000 rows.
 - *mixed*: 5 to 20 nodes, 200 to 3,000 rows, random densities and noise; one in four without edges at lag 0.
-"""
-RANKING = """
-## Ranking of edges
 
-AUROC / average precision, mean over data sets. An undirected edge is a pair of nodes with an edge in either direction.
-With Gaussian noise the direction at lag 0 is identifiable only where lagged parents give it; the own past of a node is
-such a parent, so that most directions are identifiable here. Seconds are those of one data set on one core of a shared
-machine. *failed*: the method raised an error; the other figures leave these out. A kind without a line of a method was
-not run with it.
+`python -m benchmarks.simultaneous --seed-set test` makes the records in `benchmarks/results/simultaneous`, and
+`python -m benchmarks.simultaneous.page` draws this page from them; with `--full` it prints every method on every kind,
+with average precision, and the settings of the peers that were tried. The generators are in
+`benchmarks/simultaneous/systems.py`.
+"""
+POOLED = """
+## All kinds together
+
+AUROC, means over the kinds, each with the same weight. *VARLiNGAM, resampled* has 10 resamples; it is slow and was run
+on few kinds. Seconds are those of one data set on one core of a shared machine.
 """
 PAIRED = """
-## Against the better peer
+## Ranking of edges, kind by kind
 
-AUROC of tacit minus that of the peer with the better mean, ± the paired standard error over data sets. Negative: the
-peer is better.
+AUROC of tacit, and in brackets that of the peer with the better mean. An undirected edge is a pair of nodes with an
+edge in either direction. With Gaussian noise the direction at lag 0 is identifiable only where lagged parents give it;
+the own past of a node is such a parent, so that most directions are identifiable here. On systems that are only lagged
+the option has no cost. With a hidden driver it adds false edges at lag 0.
 """
 LISTS = """
 ## Listed pairs at lag 0, and calibration
 
-Pairs per data set, in either direction. tacit lists at a false discovery rate of 10%, PCMCI+ what its graph has,
-VARLiNGAM what its pruning leaves; the last two do not control a rate. The last three columns are calibration errors: of
-`exists`, of edges in either direction, and of edges at lag 0, with ten bins of equal counts over all pairs of 20 data
-sets.
-"""
-LAGGED = """
-## Systems without effects within a step
-
-AUROC and average precision of directed edges with the option minus those without it, ± the paired standard error. The
-option has no cost on systems that are only lagged. With a hidden driver it adds false edges at lag 0.
+Pairs per data set, in either direction: listed, and how many of them are false. tacit lists at a false discovery rate
+of 10%, PCMCI+ what its graph has, VARLiNGAM what its pruning leaves; the last two do not control a rate. The
+calibration error is that of `exists` of tacit, with ten bins of equal counts over all pairs of 20 data sets.
 """
 SETTINGS = """
 ## Settings of the peers
 
-AUROC at any lag, directed / undirected, on four data sets of each kind with the seeds `choose`
-(`python -m benchmarks.simultaneous.settings`). Nothing was chosen on the chains.
-{chosen}
+They were chosen by AUROC on four data sets of each of three kinds with the seeds `choose`
+(`python -m benchmarks.simultaneous.settings`); nothing was chosen on the chains. Taken: PCMCI+ with {alpha} and lags to
+{pcmci}; VARLiNGAM with the number of lags up to {varlingam} that BIC chooses, {pruned}.
 """
-CHOSEN = """Taken: PCMCI+ with {alpha} and lags to {pcmci}; VARLiNGAM with the number of lags up to {varlingam} that BIC
-chooses, {pruned}. *VARLiNGAM, resampled* has 10 resamples; it is slow and was run on few kinds."""
+Records = dict[str, dict[str, Figures]]
 
 
 def page(seed_set: str = "test") -> str:
     """Return the text of the page."""
     records = {name: read(seed_set, name) for name in METHODS}
-    parts = [HEAD, RANKING, *_ranking(records), LISTS, *_lists(records)]
-    if records[TACIT]:
-        parts += [PAIRED, *_paired(records), LAGGED, *_against_off(records)]
-    return "\n".join([*parts, *_settings()]).rstrip() + "\n"
+    parts = [HEAD, POOLED, *_pooled(records), PAIRED, *_paired(records), LISTS, *_lists(records)]
+    return "\n".join([*parts, SETTINGS.format(**_chosen())]).rstrip() + "\n"
 
 
-def _ranking(records: dict[str, dict[str, Figures]]) -> list[str]:
+def full(seed_set: str = "test") -> str:
+    """Return the tables of every method on every kind, and of the settings of the peers."""
+    records = {name: read(seed_set, name) for name in METHODS}
+    parts = [*_ranking(records), "", *_against_off(records), "", *_settings()]
+    return "\n".join(parts)
+
+
+def _pooled(records: Records) -> list[str]:
+    lines = _head("method", "kinds", *WORDS.values(), "s")
+    for name, found in records.items():
+        means = [
+            [each.mean() for one in found.values() if len(each := values(one, f"{graph}_auroc"))] for graph in GRAPHS
+        ]
+        seconds = np.mean([values(one, "seconds").mean() for one in found.values()])
+        cells = (f"{np.mean(mean):.3f}" if mean else "-" for mean in means)
+        lines.append(_row(name, str(len(found)), *cells, f"{seconds:.1f}"))
+    return lines
+
+
+def _ranking(records: Records) -> list[str]:
     lines = _head("kind", "method", *WORDS.values(), "data sets", "s")
     for kind, name, found in _rows(records):
         cells = [_both(found, graph) for graph in GRAPHS]
@@ -94,29 +109,34 @@ def _ranking(records: dict[str, dict[str, Figures]]) -> list[str]:
     return lines
 
 
-def _lists(records: dict[str, dict[str, Figures]]) -> list[str]:
-    errors = [f"{graph}_calibration_error" for graph in ("directed", "undirected", "within")]
-    lines = _head("kind", "method", "true", "listed", "false", "`exists`", "either direction", "lag 0")
-    for kind, name, found in _rows(records):
-        if name != OFF:
-            cells = [_mean(found, key) for key in ("pairs", "listed", "false")]
-            lines.append(_row(kind, name, *cells, *(_number(found.get(key)) for key in errors)))
-        else:
-            lines.append(_row(kind, name, *["-"] * 3, _number(found.get(errors[0])), "-", "-"))
+def _paired(records: Records) -> list[str]:
+    lines, better = _head("kind", *WORDS.values(), "option off, directed"), []
+    cells: dict[str, dict[str, str]] = {}
+    for kind, graph, own, best, other, (mean, error) in paired(records):
+        cells.setdefault(kind, {})[graph] = f"{own:.3f} ({best} {other:.3f})"
+        if mean < -2 * error:
+            better.append(f"{kind} ({best}, {WORDS[graph]}: {mean:+.3f} ± {error:.3f})")
+    for kind, found in cells.items():
+        off = _mean(records[OFF][kind], "directed_auroc", 3) if kind in records[OFF] else "-"
+        lines.append(_row(kind, *(found.get(graph, "-") for graph in GRAPHS), off))
+    said = "A peer is better by more than two paired standard errors on"
+    return [*lines, "", f"{said}: {'; '.join(better) or 'none'}."]
+
+
+def _lists(records: Records) -> list[str]:
+    names = [TACIT, "PCMCI+", "VARLiNGAM"]
+    heads = [f"{name}: {what}" for name in names for what in ("listed", "false")]
+    lines = _head("kind", "true", *heads, "calibration error")
+    for kind in (kind for kind in KINDS if kind in records[TACIT]):
+        own = records[TACIT][kind]
+        found = [records[name].get(kind) for name in names]
+        cells = ["-" if one is None else _mean(one, key, 1) for one in found for key in ("listed", "false")]
+        lines.append(_row(kind, _mean(own, "pairs", 1), *cells, _number(own.get("directed_calibration_error"))))
     return lines
 
 
-def _paired(records: dict[str, dict[str, Figures]]) -> list[str]:
-    lines, better = _head("kind", "edges", "tacit", "better peer", "its AUROC", "difference"), []
-    for kind, graph, own, best, other, (mean, error) in paired(records):
-        lines.append(_row(kind, WORDS[graph], f"{own:.3f}", best, f"{other:.3f}", f"{mean:+.4f} ± {error:.4f}"))
-        if mean < -2 * error:
-            better.append(f"{kind} ({best}, {WORDS[graph]})")
-    return [*lines, "", f"A peer is better by more than two standard errors on: {'; '.join(better) or 'none'}."]
-
-
 def paired(
-    records: dict[str, dict[str, Figures]],
+    records: Records,
 ) -> Iterator[tuple[str, str, float, str, float, tuple[float, float]]]:
     """Yield kind, edges, AUROC of tacit, the better peer and its AUROC, and the difference with its error."""
     for kind, ours in records[TACIT].items():
@@ -131,34 +151,35 @@ def paired(
             yield kind, graph, own, best, other, difference(ours, peers[best], key)
 
 
-def _against_off(records: dict[str, dict[str, Figures]]) -> list[str]:
+def _against_off(records: Records) -> list[str]:
     lines = _head("kind", "AUROC", "average precision")
     for kind, pairs in against_off(records):
         lines.append(_row(kind, *(f"{mean:+.4f} ± {error:.4f}" for mean, error in pairs)))
     return lines
 
 
-def against_off(records: dict[str, dict[str, Figures]]) -> Iterator[tuple[str, list[tuple[float, float]]]]:
+def against_off(records: Records) -> Iterator[tuple[str, list[tuple[float, float]]]]:
     """Yield kind, and the differences of both scores to those without the option, each with its error."""
     for kind, ours in records[TACIT].items():
         if kind in records[OFF] and kind.startswith(("lagged", "hidden")):
             yield kind, [difference(ours, records[OFF][kind], f"directed_{key}") for key in ("auroc", "aupr")]
 
 
-def _settings() -> list[str]:
-    path = RESULTS / "settings.json"
-    if not path.is_file():
-        return []
-    record = json.loads(path.read_text(encoding="utf-8"))
+def _chosen() -> dict[str, str]:
+    """Return the settings of the peers in words."""
     pcmci, varlingam = PEERS["PCMCI+"], PEERS["VARLiNGAM"]
-    chosen = CHOSEN.format(
-        alpha=f"alpha {pcmci.alpha}" if pcmci.alpha else "the alpha that it chooses",
-        pcmci=pcmci.lags,
-        varlingam=varlingam.lags,
-        pruned="pruned" if varlingam.prune else "not pruned",
-    )
+    return {
+        "alpha": f"alpha {pcmci.alpha}" if pcmci.alpha else "the alpha that it chooses",
+        "pcmci": pcmci.lags,
+        "varlingam": varlingam.lags,
+        "pruned": "pruned" if varlingam.prune else "not pruned",
+    }
+
+
+def _settings() -> list[str]:
+    record = json.loads((RESULTS / "settings.json").read_text(encoding="utf-8"))
     kinds = list(next(iter(record.values())))
-    lines = [SETTINGS.format(chosen=chosen), *_head("setting", *kinds, "s")]
+    lines = _head("setting", *kinds, "s")
     for name, found in record.items():
         cells = [
             f"{found[kind]['directed_auroc']:.3f} / {found[kind]['undirected_auroc']:.3f}" if kind in found else "-"
@@ -175,7 +196,7 @@ def difference(ours: Figures, other: Figures, key: str) -> tuple[float, float]:
     return float(np.mean(pairs)), float(np.std(pairs, ddof=1) / len(pairs) ** 0.5) if len(pairs) > 1 else float("nan")
 
 
-def _rows(records: dict[str, dict[str, Figures]]) -> list[tuple[str, str, Figures]]:
+def _rows(records: Records) -> list[tuple[str, str, Figures]]:
     return [(kind, name, found[kind]) for kind in KINDS for name, found in records.items() if kind in found]
 
 
@@ -207,7 +228,12 @@ def _row(*cells: str) -> str:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page, or print the full tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="print every method on every kind")
+    if parser.parse_args().full:
+        print(full())
+        return
     PAGE.write_text(page(), encoding="utf-8")
     print(PAGE)
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.situations.records import RESULTS, Figures, read
-from benchmarks.situations.step import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "situations.md"
 HEAD = """# Edges that depend on the situation, and regimes
@@ -34,13 +33,6 @@ regimes is chosen.
 *error*: mean absolute error of the probability in each regime. *coverage*: 95% intervals that contain the truth.
 *width*: mean width of these intervals. *accuracy*: validation pairs whose more likely regime is the right one.
 """
-STEP_TEXT = """
-## Cost of a training step
-
-Time of a training step with graphs per pair, relative to the constant graph in the same run. 12 nodes: two hops,
-batches of 128, 16 graphs. 1,000 nodes: a filter over 50 candidates per node, batches of 32, 8 graphs. `network`:
-embeddings and a layer that all edges share.
-"""
 BEIJING_TEXT = """
 ## Air of Beijing
 
@@ -60,8 +52,6 @@ def page() -> str:
             *_likelihood(read(RESULTS / "likelihood.json")),  # type: ignore[arg-type]
             FILTER_REGIMES_TEXT,
             *_filter_regimes(read(RESULTS / "filter_regimes.json")),
-            STEP_TEXT,
-            *_steps(read(RESULTS / "step.json")),
             BEIJING_TEXT,
             *_beijing(read(RESULTS / "beijing.json")),
             "",
@@ -99,16 +89,6 @@ def _filter_regimes(records: dict[str, Figures]) -> list[str]:
         marginals = (("marginal_error", "{:.3f}"), ("marginal_coverage", "{:.1%}"), ("accuracy", "{:.1%}"))
         cells = (_known(found, key, form) for key, form in (*forms, *marginals, ("seconds", "{:.1f}")))
         lines.append(_row(name, found["sets"], found["one_regime"], *cells))
-    return lines
-
-
-def _steps(records: dict[str, Figures]) -> list[str]:
-    lines = _head("machine, size", "constant graph", *KINDS[1:])
-    names = {"cpu": "two cores", "cuda": "H200"}
-    for name, found in records.items():
-        device, size = name.split(", ")
-        ratios = (f"{found['ratios'][kind]:.2f}" for kind in KINDS[1:])
-        lines.append(_row(f"{names[device]}, {size}", f"{found['constant_ms']:.3g} ms", *ratios))
     return lines
 
 

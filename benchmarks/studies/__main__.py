@@ -5,11 +5,10 @@ from pathlib import Path
 
 from benchmarks.studies import STUDIES
 
-from tacit.atomic_files import write_atomic
 from tacit.console import Display
 from tacit.devices import find_device
 from tacit.errors import InputError
-from tacit.experiments.runner import results_page, run_studies
+from tacit.experiments.runner import run_studies, section, write_page
 from tacit.experiments.study import Listener, Options
 
 PAGE, TITLE = "STUDIES.md", "Other studies"
@@ -36,11 +35,11 @@ def main(arguments: list[str] | None = None) -> None:
         with Display(quiet=False) as display:
             listener = Listener(display.stage, display.step)
             how = {"jobs": chosen.jobs, "scheduler": chosen.scheduler, "listener": listener}
-            (page,) = run_studies([STUDIES[chosen.name]], chosen.out, options, **how)
+            run_studies([study := STUDIES[chosen.name]], chosen.out, options, **how)
     except InputError as error:
         parser.error(str(error))
-    write_atomic(chosen.out / PAGE, results_page(chosen.out, STUDIES.values(), WORDS, TITLE).encode())
-    print(page.read_text(encoding="utf-8"))
+    write_page(chosen.out, STUDIES.values(), WORDS, TITLE, PAGE)
+    print(section(study, chosen.out))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """DREAM4: who regulates whom among ten and among a hundred genes, beside ridge and lasso."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.studies.known_data import read_dream4
@@ -14,7 +13,7 @@ from benchmarks.studies.known_graph_tables import (
 from benchmarks.studies.known_graphs import PriorRule, Problem, compare, sparse
 from matplotlib.figure import Figure
 
-from tacit.experiments.replication import mean_and_deviation, quick_note
+from tacit.experiments.replication import quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 
 NETWORKS, QUICK_NETWORKS = range(1, 6), range(1, 2)
@@ -56,19 +55,8 @@ class DREAM4(Study):
         return [Task(name, _work(setting)) for name, setting in SETTINGS.items()]
 
     def tables(self, records: Records) -> list[Table]:
-        """How well the edges are ranked, and what another prior would have given."""
-        tables = [_main_table(setting.size, records[name]) for name, setting in MAIN.items() if name in records]
-        tens = {name: setting for name, setting in SETTINGS.items() if setting.size == 10 and name in records}
-        rows = [[setting.said, *_prior_cells(records[name]["networks"])] for name, setting in tens.items()]
-        columns = ["regulators expected of a gene", "AUROC", "AUPR", "sum of theta", "edges there are", "networks"]
-        notes = [
-            "the first row is that of the table above; mean of the starts, mean ± deviation over networks",
-            "weights free: the prior is the expected density p itself; in the other rows its odds are divided by the "
-            "root of the number of pairs, for the weight of an edge (derived in tacit.graph.density)",
-            "weights-free priors of three strengths were scored on these networks before this form was chosen, and "
-            "were worse",
-        ]
-        return [*tables, Table("DREAM4, 10 genes, other priors", columns, rows, notes)] if rows else tables
+        """How well the edges are ranked. What another prior would have given is in the records only."""
+        return [_main_table(setting.size, records[name]) for name, setting in MAIN.items() if name in records]
 
     def figures(self, records: Records) -> dict[str, Figure]:
         """Probabilities on true edges and elsewhere, for each network of ten genes."""
@@ -80,8 +68,7 @@ def _main_table(size: int, values: Values) -> Table:
     networks = values["networks"]
     rows = [[method, *ranking_cells(found), str(len(found))] for method, found in method_rankings(networks).items()]
     notes = [
-        "mean ± deviation over networks, and over starts where each counts; a weight and a gate per edge, one lag, "
-        "noise per gene",
+        "mean ± deviation over networks; a weight and a gate per edge, one lag, noise per gene",
         f"the prior follows from {REGULATORS:g} expected regulator of a gene, the same for all networks, and from "
         "the residuals of ridge; starts and steps were chosen on simulated networks",
         RANKING_NOTE,
@@ -89,11 +76,6 @@ def _main_table(size: int, values: Values) -> Table:
         *quick_note([values]),
     ]
     return Table(f"DREAM4, {size} genes", ["method", *RANKING_COLUMNS, "runs"], rows, notes)
-
-
-def _prior_cells(networks: Sequence[Values]) -> list[str]:
-    counts = [mean_and_deviation([one[key] for one in networks], 1) for key in ("expected_edges", "num_edges")]
-    return [*ranking_cells([one["mean_of_starts"] for one in networks], ["auroc", "aupr"]), *counts, str(len(networks))]
 
 
 def _work(setting: Setting) -> Work:

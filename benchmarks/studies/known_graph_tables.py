@@ -16,10 +16,9 @@ RANKING_NOTE = (
 
 
 def method_rankings(systems: Sequence[Values]) -> dict[str, list[Values]]:
-    """Return the rankings of each method, one per system; of single starts all."""
+    """Return the rankings of each method, one per system. Those of single starts are in the records only."""
     return {
         "mean of the starts": [one["mean_of_starts"] for one in systems],
-        "each start": [start for one in systems for start in one["starts"]],
         "ridge": [one["ridge"] for one in systems],
         "lasso": [one["lasso"] for one in systems],
     }

@@ -146,7 +146,7 @@ pd.DataFrame(rows).T[["point_mae", "crps"]].astype(float).round(2)
 # Other stations help: both graphs are better than no graph. In this month all edges together forecast best, better than the listed ones. If only the forecast matters,
 # use all edges. Two more cautions apply to air quality.
 #
-# **A better forecast is not a proof of the edges.** The study [air-quality](../results/air-quality/table.md) trains recurrent networks on 36
+# **A better forecast is not a proof of the edges.** The study [air-quality](../results/RESULTS.md#air-quality) trains recurrent networks on 36
 # stations, one hour ahead, with different graphs. These are its records (mean over 3 seeds, in micrograms per cubic metre):
 
 # %%

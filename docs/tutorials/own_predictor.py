@@ -172,4 +172,4 @@ plt.show()
 #
 # - [Extending tacit](../how-to/extending.md): register a predictor by name, and write losses, estimators, graphs and observation models.
 # - [From the paper to its tables](paper.md): what is being optimised.
-# - [tacit.predictors](../reference/predictors.md): the predictors that exist.
+# - [tacit.predictors](../reference/model.md): the predictors that exist.

@@ -189,4 +189,4 @@ pd.DataFrame(rows).T.rename_axis("edge_prob_mae, psi trained")
 #
 # - [Theory](../concepts/theory.md): each equation of the paper and the function that computes it.
 # - [Losses](../concepts/losses.md) and [gradient estimators](../concepts/estimators.md).
-# - [Choosing a loss and an estimator](../how-to/choosing.md).
+# - [Losses](../concepts/losses.md) and [gradient estimators](../concepts/estimators.md).

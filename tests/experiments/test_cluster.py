@@ -22,7 +22,8 @@ LOCAL = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_w
 
 
 def run_study(name, directory, options, **how):
-    return runner.run_studies([STUDIES[name]], directory, options, **how)[0]
+    runner.run_studies([STUDIES[name]], directory, options, **how)
+    return runner.section(STUDIES[name], directory)
 
 
 @pytest.fixture(scope="module")

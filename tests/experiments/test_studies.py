@@ -1,6 +1,7 @@
 """Every study in small: its tasks run, tables and figures come from the records alone, and nothing is done twice."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -21,7 +22,8 @@ TINY = Options(seeds=2, quick=True)
 
 
 def run_study(name, directory, options, **how):
-    return runner.run_studies([STUDIES[name]], directory, options, **how)[0]
+    runner.run_studies([STUDIES[name]], directory, options, **how)
+    return runner.section(STUDIES[name], directory)
 
 
 @pytest.fixture
@@ -50,8 +52,7 @@ SLOW = (
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in STUDIES]
 )
 def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
-    page = run_study(name, tmp_path, TINY)
-    text = page.read_text()
+    text = run_study(name, tmp_path, TINY)
     assert text.startswith(f"## {name}")
     records = runner.read_records(tmp_path / name)
     assert set(records) == {task.name for task in STUDIES[name].tasks()}
@@ -64,10 +65,12 @@ def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / name / "records").iterdir()}
     one = next(iter(times))
     one.unlink()  # as after an interruption
-    assert run_study(name, tmp_path, TINY).read_text().splitlines()[0] == text.splitlines()[0]
+    assert run_study(name, tmp_path, TINY).splitlines()[0] == text.splitlines()[0]
     again = {path: path.stat().st_mtime_ns for path in (tmp_path / name / "records").iterdir()}
     assert [path for path in times if again[path] != times[path]] == [one]
-    assert f"## {name}" in runner.results_page(tmp_path, STUDIES.values())
+    page = runner.write_page(tmp_path, STUDIES.values()).read_text()
+    assert f"## {name}" in page
+    assert all((tmp_path / figure).is_file() for figure in re.findall(r"!\[.*?\]\((.*?)\)", page))
 
 
 def test_tasks_side_by_side_give_the_same_records(tmp_path, monkeypatch):
@@ -94,6 +97,17 @@ def test_a_damaged_record_is_named(tmp_path):
     path.write_text(path.read_text()[:50])
     with pytest.raises(InputError, match=r"curves.json must be a record, but cannot be read .*; remove it to run it"):
         runner.draw_study(STUDIES["counterexample"], tmp_path)
+
+
+def test_a_note_of_two_tables_is_written_once(tmp_path):
+    run_study("injectivity", tmp_path, TINY)
+
+    class Twice(type(STUDIES["injectivity"])):
+        def tables(self, records):
+            del records
+            return [Table("One", ["a"], [["1"]], ["shared", "own"]), Table("Two", ["a"], [["2"]], ["shared"])]
+
+    assert runner.section(Twice(), tmp_path).count("- shared") == 1
 
 
 def test_counterexample_is_flat_where_the_paper_says(tmp_path):
@@ -141,7 +155,7 @@ def test_steps_to_an_error():
 
 def test_table_as_markdown():
     table = Table("T", ["a", "b"], [["1", "2"]], ["note"])
-    assert table.markdown() == "**T**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n- note\n"
+    assert table.markdown() == "**T**\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- note\n"
 
 
 def test_ctrl_c_in_a_training_leaves_no_record(tiny, tmp_path, unchecked):
@@ -154,7 +168,8 @@ def test_ctrl_c_in_a_training_leaves_no_record(tiny, tmp_path, unchecked):
     with pytest.raises(KeyboardInterrupt):
         run_study("misconfigured", tmp_path, Options(seeds=2), listener=Listener(step=stop))
     assert runner.read_records(tmp_path / "misconfigured") == {}
-    assert set(run_study("misconfigured", tmp_path, TINY).parent.joinpath("records").iterdir())
+    run_study("misconfigured", tmp_path, TINY)
+    assert runner.read_records(tmp_path / "misconfigured")
 
 
 def test_what_cannot_start_is_refused_before_any_work(tmp_path):

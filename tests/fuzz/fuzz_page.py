@@ -29,16 +29,10 @@ Fuzzing runs tacit on random and damaged input. In {cases:,} random cases (seed 
 result, {plans:,} were valid input and were run up to the start of training, and {errors:,} were refused with a one-line
 error and exit code 2. Failures: {failures}.
 
-A case consists of a few files in an empty folder and a command line. It passes in two ways:
-
-- The exit code is 0, nothing is on standard error, and the result is consistent: probabilities in [0, 1], `edges.csv`
-  complete, JSON without NaN, forecasts finite with quantiles in order, forbidden edges exactly 0.
-- The exit code is 2, standard error is one line `tacit: ...` of at most 300 printable characters, nothing was printed,
-  and no file was created, changed or removed.
-
-Everything else is a failure: another exit code, a traceback, a warning, more than 20 seconds of processor time, more
-than two minutes, more than 3 GiB of memory. Cases run in one process through the command itself. Of the cases with
-valid input, one in six or eight is trained to the end.
+A case consists of a few files in an empty folder and a command line. It passes if the exit code is 0, nothing is on
+standard error and the result is consistent, or if the exit code is 2, standard error is one line of at most 300
+printable characters, and no file was created, changed or removed. Everything else is a failure: another exit code, a
+traceback, a warning, more than 20 seconds of processor time, more than 3 GiB of memory.
 
 | surface | input | cases | results | up to training | refused | kinds of error | slowest | failures |
 |---|---|---:|---:|---:|---:|---:|---:|---:|
@@ -48,14 +42,9 @@ valid input, one in six or eight is trained to the end.
 test` runs four hundred cases, the same each time. `make fuzz` runs as many as in the table, with a new seed, and draws
 this page. `TACIT_FUZZ_SEED` repeats a run. The defects that were found are listed in `tests/fuzz/DEFECTS.md`.
 
-## Not covered
-
-- `tacit demo` and `tacit reproduce`, except for their options: valid calls train for minutes.
-- Files without read permission: the tests run as root.
-- Numbers in a checkpoint that are finite, of the right shape and with a valid checksum, but absurd: training then fails
-  with exit code 1.
-- scikit-learn's own checks of X and y: their messages may have several lines.
-- The report of a run is drawn in few cases; other tests check it.
+Not covered are valid calls of `tacit demo` and `tacit reproduce`, which train for minutes; files without read
+permission; numbers in a checkpoint that are finite and of the right shape but absurd (training then fails with exit
+code 1); and scikit-learn's own checks of X and y, whose messages may have several lines.
 """
 FOUND = """# Defects that fuzzing found
 

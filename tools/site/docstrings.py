@@ -5,28 +5,51 @@ become tables, and roles such as ``:class:`EnergyScore``` become links to the re
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import griffe
 
 ROLE = re.compile(r":(?:class|func|meth|mod|attr):`(~?)([^`]+)`")
 NAMED = re.compile(r"^(``[^`]+``(?:, ``[^`]+``)*) {2,}(\S.*)$")
+BESIDE_THE_FOLDERS = ("tacit.errors", "tacit.shapes", "tacit.registry", "tacit.comparison")
 RULE = re.compile(r"^=+(?: +=+)+$")
 
 
 class SiteDocstrings(griffe.Extension):
     """Rewrite the docstring of every object once the whole package is loaded, so that every name can be found."""
 
-    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+    def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **_: Any) -> None:
         """Go through all objects of the package."""
         self._rewrite(pkg)
+        loader.resolve_aliases(implicit=True, external=False)  # by their paths, before any object moves
+        for folder in _folders(pkg):
+            _prefer_exports(folder)
 
     def _rewrite(self, obj: griffe.Object) -> None:
+        obj.members.pop("__all__", None)  # the reference shows what it lists
         if obj.docstring is not None:
             obj.docstring.value = to_markdown(obj.docstring.value, obj)
         for member in obj.members.values():
             if isinstance(member, griffe.Object):
                 self._rewrite(member)
+
+
+def _folders(module: griffe.Module) -> Iterator[griffe.Module]:
+    """Yield a package and the packages in it, all of which export names."""
+    if module.exports is not None:
+        yield module
+    for member in list(module.members.values()):
+        if not member.is_alias and member.is_module and member.is_package | member.is_subpackage:
+            yield from _folders(member)
+
+
+def _prefer_exports(folder: griffe.Module) -> None:
+    """Show a function that has the name of its file, such as ``tacit.training.fit``, in place of the file."""
+    for name in map(str, folder.exports or ()):
+        file = folder.members.get(name)
+        if file is not None and not file.is_alias and file.is_module and name in file.members:
+            folder.members[name] = griffe.Alias(name, file.members[name], parent=folder)
 
 
 def to_markdown(text: str, obj: griffe.Object) -> str:
@@ -76,20 +99,19 @@ def _member(holder: griffe.Object, name: str) -> griffe.Object | None:
 
 
 def _shown(target: griffe.Object) -> bool:
-    """Is the object part of the reference? Modules are on the page of their room if they hold a public name."""
-    module = target if target.is_module else target.module
+    """Is the object part of the reference? Of modules, those are that the reference shows with all they export."""
     if target.is_module:
-        return any(_is_public(member) for member in module.members.values() if isinstance(member, griffe.Object))
+        return target.exports is not None or target.path in BESIDE_THE_FOLDERS
     owner = target.parent if target.parent is not None and target.parent.is_class else target
     return _is_public(owner) and target.docstring is not None
 
 
 def _is_public(obj: griffe.Object) -> bool:
-    """Is the object among the names that its room hands out?"""
-    room = obj.module.parent
-    if room is None or room is obj.package:  # a module beside the rooms, such as tacit.errors
-        return obj.module.path in ("tacit.errors", "tacit.shapes") and not obj.name.startswith("_")
-    return obj.name in (room.exports or ())
+    """Is the object among the names that its folder exports?"""
+    folder = obj.module.parent
+    if folder is None or folder is obj.package:  # a module beside the folders, such as tacit.errors
+        return obj.module.path in BESIDE_THE_FOLDERS and not obj.name.startswith("_")
+    return obj.name in (folder.exports or ())
 
 
 def _fenced_examples(lines: list[str]) -> list[str]:

@@ -113,8 +113,7 @@ def reproduce(
     """Run one study of the paper, or all; write records, figures and a table with the published numbers."""
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
-        from tacit.atomic_files import write_atomic
-        from tacit.experiments import PAGE, STUDIES, Listener, Options, results_page, run_studies
+        from tacit.experiments import STUDIES, Listener, Options, run_studies, section, write_page
 
         if list_:
             for study in STUDIES.values():
@@ -130,19 +129,16 @@ def reproduce(
                 raise InputError(f"NAME must be a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
         options = Options(seeds, quick, _device_of_tasks(device, scheduler), None if data is None else str(data))
         listener = Listener(display.stage, display.step)
-        pages = run_studies(
-            [STUDIES[one] for one in names], out, options, jobs=jobs, scheduler=scheduler, listener=listener
-        )
-        page = pages[0]
-        if name == "all" or (out / PAGE).exists():  # keep the page of all studies up to date
-            write_atomic(out / PAGE, results_page(out, STUDIES.values()).encode())
-            page = out / PAGE if name == "all" else page
+        studies = [STUDIES[one] for one in names]
+        run_studies(studies, out, options, jobs=jobs, scheduler=scheduler, listener=listener)
+        page = write_page(out, STUDIES.values())
+        shown = [section(study, out) for study in studies]
     if as_json:
         print(json.dumps({"page": str(page), "studies": names}))
     elif quiet:
         print(page)
     else:
-        print(page.read_text(encoding="utf-8"))
+        print("\n".join(shown))
         print(f"page: {page}")
 
 

@@ -38,7 +38,8 @@ Numbers = Float[np.ndarray, " row"]
 TimeColumns = Float[np.ndarray, "row column"]
 
 DAY = 86400.0  # seconds
-WEEK, YEAR = 7 * DAY, 365.2425 * DAY
+WEEK = 7 * DAY
+YEAR = 365.2425 * DAY
 CATEGORIES = {"weekend": 2, "weekday": 7, "hour": 24}  # parts of a date, and their numbers of values
 
 # Parts of a date as numbers, with their values for messages, and as phases of a DatetimeIndex.

@@ -1,6 +1,7 @@
 """The effect of the number of graphs per pair: final losses and errors for 2 to 64 graphs."""
 
 from functools import partial
+from itertools import product
 
 from tacit.config import ModelConfig
 from tacit.experiments.replication import (
@@ -35,22 +36,18 @@ class NumGraphs(Study):
         return [Task(f"{loss}-{number:02}", partial(_work, loss, number)) for loss in LOSSES for number in NUMBERS]
 
     def tables(self, records: Records) -> list[Table]:
-        """One per loss."""
-        found = []
-        for loss in LOSSES:
-            rows = []
-            for number in NUMBERS:
-                values = records[f"{loss}-{number:02}"]
-                cells = [mean_and_deviation(column(values, metric, good=False)) for metric in METRICS]
-                rows.append([str(number), "equivalent" if number >= 16 else "–", *cells, str(len(values["runs"]))])
-            columns = ["graphs per pair", "paper", *METRICS.values(), "runs"]
-            notes = [
-                "in the paper 16 or more graphs give equivalent losses; the error on theta decreases further",
-                f"at most {MOST_RUNS} runs each: 64 graphs for each of 128 pairs are slow, and runs hardly differ",
-                *quick_note(list(records.values())),
-            ]
-            found.append(Table(f"Loss {loss}", columns, rows, notes))
-        return found
+        """All losses and numbers."""
+        rows = []
+        for loss, number in product(LOSSES, NUMBERS):
+            values = records[f"{loss}-{number:02}"]
+            cells = [mean_and_deviation(column(values, metric, good=False)) for metric in METRICS]
+            rows.append([loss, str(number), *cells])
+        notes = [
+            "in the paper 16 or more graphs give equivalent losses; the error on theta decreases further",
+            f"at most {MOST_RUNS} runs each: 64 graphs for each of 128 pairs are slow, and runs hardly differ",
+            *quick_note(list(records.values())),
+        ]
+        return [Table("Graphs per pair", ["loss", "graphs per pair", *METRICS.values()], rows, notes)]
 
 
 def _work(loss: str, number: int, options: Options, listener: Listener) -> Values:

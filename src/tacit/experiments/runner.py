@@ -1,4 +1,4 @@
-"""Run the tasks of a study; tasks with a record are not repeated, and pages are drawn from the records only."""
+"""Run the tasks of studies; tasks with a record are not repeated, and the page is drawn from the records only."""
 
 import json
 import os
@@ -16,8 +16,7 @@ from tacit.experiments.workers import Workers, workers
 from tacit.locks import locked
 from tacit.report import STYLE, figure_files
 
-PAGE = "RESULTS.md"
-TABLE = "table.md"
+PAGE, TITLE = "RESULTS.md", "The paper's tables and figures"
 WORDS = (
     "The tables and figures of the paper, with the paper's values beside those measured here. `tacit reproduce all` "
     "makes this page. theta are the edge probabilities, psi the weights of the predictor, y the targets."
@@ -33,12 +32,13 @@ def run_studies(
     jobs: int = 1,
     scheduler: str | None = None,
     listener: Listener | None = None,
-) -> list[Path]:
-    """Run the unfinished tasks of the studies, draw the studies, and return their pages (``tacit reproduce``).
+) -> None:
+    """Run the unfinished tasks of the studies and draw their figures (``tacit reproduce``).
 
     Tasks run in this process, in ``jobs`` processes, or on the workers of a Dask cluster whose scheduler has an address
     like ``tcp://host:8786``. This process writes each record when its task finishes; the numbers do not depend on where
-    the task ran. Studies that cannot start are refused before anything is written.
+    the task ran. Studies that cannot start are refused before anything is written. :func:`write_page` writes
+    the tables.
     """
     listener = listener or Listener()
     if scheduler is not None:
@@ -48,10 +48,11 @@ def run_studies(
     with workers(options, jobs, scheduler) as pool:
         require_startable(studies, directory, options)
         with _usable(directory):
-            return [_run_alone(study, directory, options, pool, listener) for study in studies]
+            for study in studies:
+                _run_alone(study, directory, options, pool, listener)
 
 
-def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
+def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> None:
     """Run a study with a lock, so that no other process runs it in the same directory."""
     there = directory / study.name
     with made(there), locked(there) as lock:
@@ -78,7 +79,7 @@ def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | 
                     listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
         listener.stage(f"{study.name}: drawing")
         lock.require()
-        return draw_study(study, directory)
+        draw_study(study, directory)
 
 
 def require_startable(studies: Sequence[Study], directory: Path, options: Options) -> None:
@@ -101,33 +102,36 @@ def _usable(directory: Path) -> Iterator[None]:
         yield
 
 
-def draw_study(study: Study, directory: Path) -> Path:
-    """Draw the tables and figures of one study from its records."""
+def draw_study(study: Study, directory: Path) -> None:
+    """Draw the figures of one study from its records."""
     records = read_records(directory / study.name)
     files: dict[str, bytes] = {}
     with mpl.rc_context(STYLE):
         for figure_name, figure in study.figures(records).items():
             files |= figure_files(figure, figure_name, dots_per_inch=DOTS_PER_INCH)
-    with made(directory / study.name):
-        write_together(directory / study.name, {**files, TABLE: section(study, records, "").encode()})
-    return directory / study.name / TABLE
+    if files:
+        with made(directory / study.name):
+            write_together(directory / study.name, files)
 
 
-def results_page(
-    directory: Path, studies: Collection[Study], words: str = WORDS, title: str = "The paper's tables and figures"
-) -> str:
+def write_page(
+    directory: Path, studies: Collection[Study], words: str = WORDS, title: str = TITLE, page: str = PAGE
+) -> Path:
+    """Write the page of all studies that have records in a directory, and return its path."""
+    write_atomic(directory / page, results_page(directory, studies, words, title).encode())
+    return directory / page
+
+
+def results_page(directory: Path, studies: Collection[Study], words: str = WORDS, title: str = TITLE) -> str:
     """Return the text of the page of all studies that have records; ``words`` come first."""
-    parts, missing = [f"# {title}\n\n{words}\n"], []
+    parts, missing, said = [f"# {title}\n\n{words}\n"], [], set[str]()
     for study in studies:
-        records = read_records(directory / study.name)
-        if _whole(study, records):
-            parts.append(section(study, records, f"{study.name}/"))
+        if _whole(study, read_records(directory / study.name)):
+            parts.append(section(study, directory, said))
         else:
             missing.append(study.name)
     parts.append("## Time\n")
     parts += [f"- {line}\n" for line in _times(directory, studies)]
-    for other in sorted(path.parent for path in directory.glob(f"*/{PAGE}")):
-        parts += [f"- [{other.name}]({other.name}/{PAGE}), {line}\n" for line in _times(other, studies)]
     if missing:
         parts.append(f"Not run yet: {', '.join(missing)}.\n")
     return "\n".join(parts)
@@ -155,14 +159,14 @@ def _whole(study: Study, records: Records) -> bool:
     return {task.name for task in study.tasks()} <= records.keys()
 
 
-def section(study: Study, records: Records, folder: str) -> str:
-    """Return the text of one study; ``folder`` is the path of its figures relative to the page."""
+def section(study: Study, directory: Path, said: set[str] | None = None) -> str:
+    """Return the text of one study that has its records. A note that was ``said`` above is not repeated."""
+    records, said = read_records(directory / study.name), set() if said is None else said
     lines = [f"## {study.name}\n\n{study.title}\n"]
-    lines += [table.markdown() for table in study.tables(records)]
-    lines += [f"![{name}]({folder}{name}.png)\n" for name in study.figures(records)]
-    seconds = sum(values["seconds"] for values in records.values())
-    training = sum(values.get("train_seconds", 0.0) for values in records.values())
-    lines.append(f"Time: {seconds:.0f} s, of which training {training:.0f} s.\n")
+    for table in study.tables(records):
+        lines.append(replace(table, notes=[note for note in table.notes if note not in said]).markdown())
+        said.update(table.notes)
+    lines += [f"![{name}]({study.name}/{name}.png)\n" for name in study.figures(records)]
     return "\n".join(lines)
 
 

@@ -84,7 +84,7 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
-        lines = [f"**{self.title}**", "", _line(self.columns), _line(["---"] * len(self.columns))]
+        lines = [f"**{self.title}**", "", _line(self.columns), "|" + "---|" * len(self.columns)]
         lines += [_line(row) for row in self.rows]
         if self.notes:
             lines += ["", *(f"- {note}" for note in self.notes)]

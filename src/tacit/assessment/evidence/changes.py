@@ -33,7 +33,8 @@ from tacit.predictors import SeriesLayout
 RATE = 0.05  # of false discoveries among the changes
 FEWEST, SHARE = 50, 0.05  # known rows before and after a change, and their share of the rows and of the information
 CLEAR, COMPATIBLE = 3.0, 2.0  # standard errors of an effect that is there, and of one that may be absent
-ALMOST_NONE, ABSENT = 0.1, 0.4  # of the larger effect: what counts as none, and the largest estimate of it
+ALMOST_NONE = 0.1  # of the larger effect: what counts as none
+ABSENT = 0.4  # and the largest estimate of it
 TINY = 1e-300
 Sizes = Float[Tensor, "target candidate 2"]
 
