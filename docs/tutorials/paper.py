@@ -159,8 +159,8 @@ for words, result in results.items():
 import json
 from pathlib import Path
 
-from tacit.experiments.study import LOSS_TABLE
 from tacit.experiments.replication import column, good_runs, mean_and_deviation
+from tacit.experiments.study import LOSS_TABLE
 
 rows = {}
 for name in (*LOSS_TABLE, "ours"):
