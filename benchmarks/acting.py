@@ -28,7 +28,7 @@ from tacit.assessment.uncertainty import estimate_acting
 from tacit.config import DataOptions, FitConfig, override
 from tacit.edges import ACTS
 from tacit.pipeline.plan import Plan
-from tacit.pipeline.resampling import block_length
+from tacit.pipeline.preparation import block_length
 from tacit.pipeline.sources import Source, read_source, read_table
 
 RESULTS = Path(__file__).parent / "results" / "acting.json"

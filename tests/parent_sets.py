@@ -6,7 +6,7 @@ import math
 import numpy as np
 import torch
 
-from tacit.assessment.evidence.tableau import cross_products
+from tacit.assessment.evidence.averaging import cross_products
 from tacit.data import Pairs
 from tacit.predictors.series import SeriesLayout
 

@@ -3,7 +3,7 @@
 import json
 
 from tacit.records import RECORD
-from tacit.records.checksums import checksum, sealed
+from tacit.records.record import checksum, sealed
 
 
 def read_fields(directory):

@@ -2,8 +2,7 @@
 
 import torch
 
-from tacit.assessment.evidence.averaging import FOCUS, LIMIT, MOST_COLUMNS, PART
-from tacit.assessment.evidence.tableau import FLOOR, TINY, Tableau
+from tacit.assessment.evidence.averaging import FLOOR, FOCUS, LIMIT, MOST_COLUMNS, PART, TINY, Tableau
 
 
 def always_in(candidates, columns, row):

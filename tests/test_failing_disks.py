@@ -22,7 +22,7 @@ from stopped_runs import QUICK, begin, content, end
 from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
-from tacit.pipeline.unfinished import CHECKPOINT
+from tacit.pipeline.job import CHECKPOINT
 from tacit.records import CALL, read_run
 
 TINY_DEMO = "[system]\nnum_pairs = 60\n[model]\nnum_graphs = 4\n[training]\nepochs = 1\nreplicas = 1\ncompile = false\n"

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from tacit.data.regression import ridge_regression
 from tacit.experiments.replication import mean_and_deviation, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
-from tacit.report.drawing import heatmap_pair
+from tacit.report.matrix import heatmap_pair
 from tacit.training import CosineDecay, FitSettings
 
 FIRST_DATA_SEED = 20  # the settings were chosen on series 0 to 3; these are others

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from tacit.experiments.replication import mean_and_deviation
 from tacit.experiments.study import Values
-from tacit.report.drawing import COLOURS
+from tacit.report.matrix import COLOURS
 
 RANKING_COLUMNS = {"AUROC": "auroc", "AUPR": "aupr", "F1": "f1", "F1 of the top edges": "f1_top"}
 RANKING_NOTE = (

@@ -2,7 +2,7 @@
 
 There are few pairs, so all of them train. A penalty of a regression and the number of lags are chosen by leaving out
 one block of pairs after another; the strength of the prior follows from an expected density, see
-:mod:`tacit.graph.density`.
+:mod:`tacit.graph.priors`.
 """
 
 from collections.abc import Callable, Sequence

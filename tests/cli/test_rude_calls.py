@@ -5,9 +5,9 @@ import os
 import pytest
 
 from tacit.cli import main
-from tacit.graph.footprint import size_in_words
+from tacit.graph.candidate_edges import size_in_words
 from tacit.pipeline.choices import REPLICAS
-from tacit.pipeline.memory import NUMBER_BYTES
+from tacit.pipeline.plan import NUMBER_BYTES
 
 TABLE = "time,a,b,c\n" + "".join(f"{t},{t * 7 % 5},{t * t % 7},{(t * 3 + t // 4) % 6}\n" for t in range(40))
 ANYTHING = "x" * 5000

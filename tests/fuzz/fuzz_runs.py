@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from tacit.console import Display
 from tacit.pipeline import job
-from tacit.records import model_file
-from tacit.records.checksums import checksum, sealed
+from tacit.records import record as model_file
+from tacit.records.record import checksum, sealed
 from tacit.training import Checkpoints, checkpoint
 
 RECORD, MODEL, CALL, CHECKPOINT = (

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InputError
-from tacit.graph import CandidateEdges, footprint
+from tacit.graph import CandidateEdges
+from tacit.graph import candidate_edges as footprint
 
 
 @st.composite

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InputError
-from tacit.graph import EdgeRules, correlated_pairs, footprint, nearest, nearest_candidates
+from tacit.graph import EdgeRules, correlated_pairs, nearest, nearest_candidates
+from tacit.graph import candidate_edges as footprint
 
 
 def first_k(distance, k):

@@ -24,7 +24,7 @@ from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
 from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representations
 from tacit.pipeline.findings import Assessment, as_done
 from tacit.pipeline.job import run_fit
-from tacit.pipeline.resampling import block_length
+from tacit.pipeline.preparation import block_length
 from tacit.records import read_run
 from tacit.training import FitSettings
 

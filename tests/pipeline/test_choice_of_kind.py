@@ -10,7 +10,8 @@ import torch
 from tacit.config import FitConfig
 from tacit.local import start_at_regression
 from tacit.losses import EnergyScore
-from tacit.pipeline import OwnParts, building, forecaster_choice, plan
+from tacit.pipeline import OwnParts, building, plan
+from tacit.pipeline import choices as forecaster_choice
 from tacit.pipeline.closed_form import fit_closed_form
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.sources import read_table

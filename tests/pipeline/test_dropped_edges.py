@@ -11,8 +11,8 @@ from parent_sets import var_series
 from tacit.assessment.evidence import KEEP
 from tacit.config import FitConfig
 from tacit.pipeline.building import build_model
-from tacit.pipeline.dropped_edges import needed_after_all
 from tacit.pipeline.fitting import learn
+from tacit.pipeline.model_evidence import needed_after_all
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.sources import read_table
 

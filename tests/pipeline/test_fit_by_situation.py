@@ -28,8 +28,7 @@ from tacit.pipeline import (
     require_constant,
     settle_situations,
 )
-from tacit.pipeline.situation_options import about_depends_on
-from tacit.pipeline.situations import context_variables
+from tacit.pipeline.situations import about_depends_on, context_variables
 from tacit.records import read_run
 
 CPU = torch.device("cpu")

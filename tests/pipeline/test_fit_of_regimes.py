@@ -15,8 +15,9 @@ from gated_tables import options
 from tacit.assessment.regimes import Estimate, RegimeFit, RegimeStep
 from tacit.graph import MixtureGraph
 from tacit.local import Difference
-from tacit.pipeline import Fitted, Plan, forecast_table, learn, path_table, read_table, regime_stage, settle_situations
-from tacit.pipeline.situation_words import TRAINED_REGIMES
+from tacit.pipeline import Fitted, Plan, forecast_table, learn, path_table, read_table, settle_situations
+from tacit.pipeline import situation_stage as regime_stage
+from tacit.pipeline.situation_stage import TRAINED_REGIMES
 from tacit.records import read_run
 
 CPU = torch.device("cpu")

@@ -16,8 +16,8 @@ from tacit.errors import InputError
 from tacit.graph import density_prior
 from tacit.pipeline import Fitted, OwnParts
 from tacit.pipeline.building import build_model
+from tacit.pipeline.comparisons import references
 from tacit.pipeline.fitting import fit_settings
-from tacit.pipeline.references import references
 from tacit.records import read_run
 from tacit.registry import PREDICTORS
 

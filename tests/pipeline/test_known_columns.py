@@ -228,7 +228,7 @@ def test_samples_of_a_path_move_its_level(leveled):
     """Each path's samples, appended to the table as rows, give the mean of its next step as a plain window does."""
     from tacit.assessment.evaluation import SharedDraws
     from tacit.pipeline import paths
-    from tacit.pipeline.origins import find_origins
+    from tacit.pipeline.paths import find_origins
     from tacit.randomness import generator_for
 
     made, folder = leveled

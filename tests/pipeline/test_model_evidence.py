@@ -6,8 +6,9 @@ from functools import partial
 import pytest
 import torch
 
-from tacit.assessment.evidence import edge_tests, retraining
-from tacit.assessment.evidence.retraining import Course
+from tacit.assessment.evidence import model_evidence as edge_tests
+from tacit.assessment.evidence import model_evidence as retraining
+from tacit.assessment.evidence.model_evidence import Course
 from tacit.config import FitConfig
 from tacit.data.pair_tables import pairs_from_arrays
 from tacit.graph import BernoulliGraph

@@ -14,8 +14,7 @@ from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.pipeline import Fitted, forecast_table, path_samples, path_table, paths, read_new, read_table
-from tacit.pipeline.origins import Origins, find_origins
-from tacit.pipeline.paths import path_steps
+from tacit.pipeline.paths import Origins, find_origins, path_steps
 from tacit.predictors import GraphFilter
 from tacit.randomness import generator_for
 from tacit.training import LatentGraphModel

@@ -12,7 +12,7 @@ from tacit.cli import main
 from tacit.config import DataOptions
 from tacit.errors import InputError
 from tacit.pipeline import Fitted, Source, evaluate, forecast_table, read_new, read_sources, read_table
-from tacit.pipeline.request import Request, files_read
+from tacit.pipeline.job import Request, files_read
 
 CPU = torch.device("cpu")
 

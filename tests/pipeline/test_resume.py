@@ -17,7 +17,7 @@ from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
 from tacit.pipeline import Fitted, fitting, job
-from tacit.pipeline.unfinished import CHECKPOINT
+from tacit.pipeline.job import CHECKPOINT
 from tacit.records import CALL, RECORD, read_run
 from tacit.training.checkpoint import KIND, Checkpoints
 

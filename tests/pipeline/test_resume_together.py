@@ -12,7 +12,7 @@ import torch
 from stopped_runs import QUICK, begin, content, end, signal_at_step
 from tacit.locks import LOCK
 from tacit.pipeline import job
-from tacit.pipeline.unfinished import CHECKPOINT
+from tacit.pipeline.job import CHECKPOINT
 from tacit.records import CALL, RECORD
 from tacit.training import checkpoint
 from tacit.training.checkpoint import KIND, Checkpoints

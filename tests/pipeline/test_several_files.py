@@ -19,7 +19,7 @@ from tacit.pipeline import (
     read_table,
     run_fit,
 )
-from tacit.pipeline.request import Request, files_read
+from tacit.pipeline.job import Request, files_read
 
 CPU = torch.device("cpu")
 

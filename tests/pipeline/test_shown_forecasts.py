@@ -8,7 +8,7 @@ import torch
 from tacit import LatentGraphForecaster
 from tacit.data import Pairs
 from tacit.edges import EdgeTable
-from tacit.pipeline.shown_forecasts import MOST_GRAPHS, MOST_ROWS, last_rows, row_labels, shown_nodes
+from tacit.pipeline.forecasts import MOST_GRAPHS, MOST_ROWS, last_rows, row_labels, shown_nodes
 from tacit.records import FORECAST_NUMBERS, QUANTILES, ForecastTable, read_forecasts
 
 

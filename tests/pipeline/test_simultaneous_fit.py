@@ -20,7 +20,7 @@ from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import learn
 from tacit.pipeline.inference import samples
 from tacit.pipeline.job import run_fit
-from tacit.pipeline.path_forecasts import path_samples
+from tacit.pipeline.paths import path_samples
 from tacit.pipeline.simultaneous import CHOICE
 from tacit.pipeline.sources import read_source, read_table
 from tacit.sklearn import LatentGraphForecaster

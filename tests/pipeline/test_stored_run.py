@@ -9,7 +9,7 @@ from own_files import learn
 from run_files import read_fields, reseal, write_fields
 from tacit.errors import InputError
 from tacit.pipeline import Fitted
-from tacit.records.model_file import KIND
+from tacit.records.record import KIND
 
 CPU = torch.device("cpu")
 

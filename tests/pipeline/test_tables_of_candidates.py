@@ -14,7 +14,8 @@ from run_files import reseal
 from tacit.cli import main
 from tacit.edges import schema
 from tacit.errors import InputError
-from tacit.graph import CandidateEdges, EdgeRules, footprint
+from tacit.graph import CandidateEdges, EdgeRules
+from tacit.graph import candidate_edges as footprint
 from tacit.pipeline import Fitted
 
 CPU = torch.device("cpu")

@@ -7,7 +7,7 @@ import pytest
 from own_files import learn
 from tacit.config import FitConfig, load_config
 from tacit.errors import InputError
-from tacit.pipeline.template import template, write_template
+from tacit.pipeline.new_file import template, write_template
 
 LINE = re.compile(r"^# (\w+) = (.*)$", flags=re.MULTILINE)
 

@@ -13,10 +13,9 @@ from tacit.config import AssessmentOptions, FitConfig, GraphOptions, override
 from tacit.edges import OPEN, EdgeIndex, EdgeTable, schema
 from tacit.graph import BernoulliGraph
 from tacit.pipeline import read_source
-from tacit.pipeline.answer import answer_sentences
+from tacit.pipeline.answer import DRIVER, answer_sentences, within_columns, within_sentences
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.simultaneous import may_suggest
-from tacit.pipeline.within_step import DRIVER, within_columns, within_sentences
 from tacit.records import read_run
 from tacit.report import strongest_edges
 from tacit.sklearn import LatentGraphForecaster

@@ -17,7 +17,7 @@ from tacit import (
     LatentGraphForecaster,
     TrainingDisplay,
 )
-from tacit.report.labels import LETTER, SIZE
+from tacit.report.network import LETTER, SIZE
 
 DISPLAYS = {
     "graph": GraphDisplay,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tacit.assessment.evaluation import persistence
-from tacit.assessment.evidence.columns import ColumnForm, build_columns
+from tacit.assessment.evidence.candidates import ColumnForm, build_columns
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.predictors import GraphFilter, GraphNetwork, SeriesLayout, SimultaneousFilter

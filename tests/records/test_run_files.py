@@ -19,8 +19,7 @@ from tacit.edges import schema
 from tacit.errors import InputError
 from tacit.pipeline import Fitted
 from tacit.records import read_record, read_run
-from tacit.records.checksums import sealed
-from tacit.records.model_file import KIND
+from tacit.records.record import KIND, sealed
 from tacit.tensor_files import Kind
 
 CPU = torch.device("cpu")

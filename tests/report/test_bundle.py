@@ -2,7 +2,7 @@
 
 import pytest
 
-from tacit.report.bundle import EXPORT, IMPORT, SCRIPTS, bundled_script, module_function
+from tacit.report.page import EXPORT, IMPORT, SCRIPTS, bundled_script, module_function
 
 SOURCES = {path.name.removesuffix(".js"): path.read_text(encoding="utf-8") for path in SCRIPTS.iterdir()}
 

@@ -15,10 +15,8 @@ from tacit.assessment.evaluation import oracle_edge_prob_mae
 from tacit.edges import EdgeIndex, EdgeTable
 from tacit.records import Record
 from tacit.report import content
-from tacit.report.content import run_content, shortened, start_threshold
-from tacit.report.leading import leading_edges
+from tacit.report.content import answer, leading_edges, run_content, shortened, start_threshold, verdict
 from tacit.report.page import strongest_edges, write_page
-from tacit.report.words import answer, verdict
 
 ENDS = ("source", "target")
 

@@ -9,8 +9,7 @@ from made_runs import make_run
 from situation_runs import HOURS, category_run, listed, regimes_run, two_variables_run, varying_run
 from tacit.report import draw_figures
 from tacit.report.content import run_content
-from tacit.report.regimes import situations_said, value_words
-from tacit.report.situations import most_varying, situation_tables, varying_rows
+from tacit.report.situations import most_varying, situation_tables, situations_said, value_words, varying_rows
 
 NEW_KEYS = {"situations", "hasOwnRegimes", "posterior"}
 

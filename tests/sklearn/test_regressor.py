@@ -22,7 +22,7 @@ from tacit.config import AssessmentOptions, ModelConfig, PredictorOptions, Train
 from tacit.errors import InputError
 from tacit.losses import EnergyScore
 from tacit.registry import PREDICTORS
-from tacit.sklearn.score import r_squared
+from tacit.sklearn.tables import r_squared
 from tiny_fits import LINEAR, TRUTH, OneLayer, one_layer, parts_of, random_pairs, regressor
 
 with warnings.catch_warnings():

@@ -52,7 +52,7 @@ def fitted(pairs):
 @pytest.fixture
 def long_enough(monkeypatch):
     """Five epochs are too few; here they count as enough."""
-    monkeypatch.setattr("tacit.training.convergence.STILL_FALLING", np.inf)
+    monkeypatch.setattr("tacit.training.result.STILL_FALLING", np.inf)
 
 
 @pytest.fixture

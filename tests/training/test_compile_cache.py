@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tacit.training.compile_cache import VARIABLE, keep_compiled
+from tacit.training.gradient import VARIABLE, keep_compiled
 
 
 @pytest.fixture

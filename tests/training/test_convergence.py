@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tacit.training.convergence import late_fall
+from tacit.training.result import late_fall
 from tacit.training.settings import CosineDecay
 
 EPOCHS = 50

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tacit.training.cuda_graph import WARM_UP_CALLS, Recorded
+from tacit.training.gradient import WARM_UP_CALLS, Recorded
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="requires a CUDA device")
 

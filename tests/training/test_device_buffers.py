@@ -1,7 +1,7 @@
 import torch
 
 from tacit.randomness import JoinedStreams, UniformStream, generator_for
-from tacit.training.cuda_graph import DeviceBuffers, read_buffers
+from tacit.training.gradient import DeviceBuffers, read_buffers
 
 
 def streams(ahead):

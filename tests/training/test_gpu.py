@@ -80,7 +80,7 @@ def test_replayed_steps_equal_steps_taken_one_by_one(loss, estimator, monkeypatc
     pairs = CommunitySystem().generate(2000, 0).to("cuda", torch.float64).split()
     results = []
     for warm_up in (3, 10**9):
-        monkeypatch.setattr("tacit.training.cuda_graph.WARM_UP_CALLS", warm_up)
+        monkeypatch.setattr("tacit.training.gradient.WARM_UP_CALLS", warm_up)
         rng = torch.Generator().manual_seed(0)
         graph, predictor = BernoulliGraph.uniform(12, generator=rng), HopPredictor.random(2, 4, generator=rng)
         model = LatentGraphModel(graph, predictor, loss, estimator=estimator, num_graphs=4)

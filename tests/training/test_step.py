@@ -9,8 +9,7 @@ from tacit.losses import EnergyScore, NodewiseExpectedError
 from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel, Processes
-from tacit.training.cuda_graph import DeviceBuffers
-from tacit.training.gradient import LiftedGradient
+from tacit.training.gradient import DeviceBuffers, LiftedGradient
 from tacit.training.settings import StepPlan
 from tacit.training.state import TrainingState
 from tacit.training.step import TrainingStep

@@ -21,9 +21,8 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 from tacit.cli import finished, paper, runs
-from tacit.cli.help import GroupedCommand
 from tacit.cli.launch import Launch
-from tacit.cli.options import Json, Quiet
+from tacit.cli.options import GroupedCommand, Json, Quiet
 from tacit.console import Display
 from tacit.errors import InputError, ProcessesError, ReportError, TrainingError, did_you_mean, one_line, require
 from tacit.interrupts import Terminated, heeded_termination

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli import fit_options as given
+from tacit.cli import options as given
 from tacit.cli.answers import LEGEND, print_check, print_fit, print_group_scores, print_lines, print_notes, score_table
 from tacit.cli.launch import Launch
 from tacit.cli.options import (

@@ -59,7 +59,7 @@ class Closed(BaseModel):
     @classmethod
     def _refuse_true_for_a_number(cls, value: Any, about: Any) -> Any:
         field = cls.model_fields[about.field_name or ""]
-        if isinstance(value, bool) and "bool" not in str(field.annotation):
+        if isinstance(value, bool) and not any(word in str(field.annotation) for word in ("bool", str(value))):
             raise PydanticCustomError("number", "input should be a number or a word")
         return value
 

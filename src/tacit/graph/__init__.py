@@ -1,9 +1,21 @@
 """Distributions over graphs, candidate edges, rules and priors for edges."""
 
-from tacit.graph.aggregation import AnyGraphs, CandidateGraphs, aggregate
 from tacit.graph.bernoulli import BernoulliGraph
-from tacit.graph.candidate_edges import CandidateEdges
-from tacit.graph.conditional import PRIOR_DEVIATION, ConditionalBernoulliGraph, Features, shrinkage_of
+from tacit.graph.candidate_edges import (
+    AnyGraphs,
+    CandidateEdges,
+    CandidateGraphs,
+    aggregate,
+    boolean_powers,
+    candidate_powers,
+    free_bytes,
+    reachability,
+    require_memory,
+    soft_powers,
+    step_bytes,
+    walks_within,
+)
+from tacit.graph.conditional import PRIOR_DEVIATION, ConditionalBernoulliGraph, EdgeProbsPerPair, Features, shrinkage_of
 from tacit.graph.context_variables import (
     Category,
     ContextVariable,
@@ -16,21 +28,13 @@ from tacit.graph.context_variables import (
     SeriesNumber,
     Smooth,
 )
-from tacit.graph.correlated import correlated_pairs
-from tacit.graph.density import density_prior
 from tacit.graph.distribution import Context, GraphDistribution
-from tacit.graph.edge_rules import EdgeRules
-from tacit.graph.footprint import free_bytes, require_memory, step_bytes
-from tacit.graph.lag_ranges import ANY_LAG, LagRange, LagRanges
+from tacit.graph.edge_rules import ANY_LAG, EdgeRules, LagRange, LagRanges, NamedNodes
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
 from tacit.graph.mixture import Blocks, MixtureGraph
-from tacit.graph.nearest import nearest_candidates
-from tacit.graph.nodes import NamedNodes
-from tacit.graph.per_pair import EdgeProbsPerPair
-from tacit.graph.priors import EdgePrior
-from tacit.graph.reachability import boolean_powers, reachability, soft_powers, walks_within
+from tacit.graph.nearest import correlated_pairs, nearest_candidates
+from tacit.graph.priors import EdgePrior, density_prior
 from tacit.graph.rules_file import read_edge_rules
-from tacit.graph.walks import candidate_powers
 
 __all__ = [
     "ANY_LAG",

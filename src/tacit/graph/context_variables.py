@@ -1,4 +1,6 @@
-r"""Variables that edge probabilities may depend on, and their features.
+r"""Variables that edge probabilities may depend on, their features, and splines.
+
+Variables that edge probabilities may depend on, and their features.
 
 $$\phi(c) = R^\top (\beta(c) - m)$$
 
@@ -9,6 +11,13 @@ its logit.
 
 A variable is read from the :class:`~tacit.graph.Context` of a pair: from covariates, the number of the series, the
 time, or the input of the node at one end of an edge.
+
+Cubic B-splines with equidistant knots, on an interval or periodic.
+
+$$B(d) = \begin{cases} \tfrac16 (4 - 6 d^2 + 3 d^3) & d < 1 \\ \tfrac16 (2 - d)^3 & 1 \le d < 2 \\ 0 & \text{else}
+\end{cases}$$
+
+where $d$ is the distance of a position from the middle of a spline, in knots. At every position the splines sum to 1.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +32,38 @@ from torch import Tensor, nn
 
 from tacit.errors import require
 from tacit.graph.distribution import Context
-from tacit.graph.splines import interval_splines, periodic_splines
+
+FEWEST_SPLINES = 4  # each spline covers four intervals between knots
+
+Positions = Float[Tensor, "*any"]
+SplineValues = Float[Tensor, "*any spline"]
+
+
+def periodic_splines(phases: Positions, count: int) -> SplineValues:
+    """Return ``count`` periodic splines; phases run from 0 to 1.
+
+    >>> (6 * periodic_splines(torch.tensor([0.0, 1.0]), 4)).round().tolist()
+    [[4.0, 1.0, 0.0, 1.0], [4.0, 1.0, 0.0, 1.0]]
+    """
+    middles = torch.arange(count, device=phases.device, dtype=phases.dtype)
+    away = (phases[..., None] * count - middles + count / 2) % count - count / 2
+    return _bump(away.abs())
+
+
+def interval_splines(positions: Positions, count: int) -> SplineValues:
+    """Return ``count`` splines over the interval from 0 to 1; positions outside are clamped to it.
+
+    >>> (6 * interval_splines(torch.tensor([0.0, 1.0, 2.0]), 4)).round().tolist()
+    [[1.0, 4.0, 1.0, 0.0], [0.0, 1.0, 4.0, 1.0], [0.0, 1.0, 4.0, 1.0]]
+    """
+    middles = torch.arange(-1, count - 1, device=positions.device, dtype=positions.dtype)
+    return _bump((positions.clamp(0, 1)[..., None] * (count - 3) - middles).abs())
+
+
+def _bump(away: SplineValues) -> SplineValues:
+    near, far = (4 - 6 * away**2 + 3 * away**3) / 6, (2 - away).clamp_min(0) ** 3 / 6
+    return torch.where(away < 1, near, far)
+
 
 End = Literal["source", "target"]
 Raw = Float[Tensor, "batch *node"]

@@ -29,8 +29,7 @@ from torch.func import functional_call, vmap
 from tacit.data import Pairs
 from tacit.edges import EdgeIndex, EdgeTable
 from tacit.errors import InputError, require, require_int
-from tacit.graph.aggregation import AnyGraphs, CandidateGraphs
-from tacit.graph.candidate_edges import CandidateEdges
+from tacit.graph.candidate_edges import AnyGraphs, CandidateEdges, CandidateGraphs
 from tacit.graph.links import Link, Unlinked
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, Inputs, LogProb, Scalar, Uniforms
 
@@ -254,7 +253,7 @@ class GraphDistribution(nn.Module, ABC):
         require(
             self.candidates is None,
             f"{what} requires a graph over all pairs of nodes, got a table of candidates; use "
-            "tacit.training.densify(model) for small graphs",
+            "tacit.training.result(model) for small graphs",
         )
 
     def _without_edge_probs(self, what: str) -> InputError:

@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacit.errors import InputError, did_you_mean, require
-from tacit.graph.edge_rules import EdgeRules
-from tacit.graph.lag_ranges import ANY_LAG, LagRange
-from tacit.graph.nodes import Edge, NamedNodes
+from tacit.graph.edge_rules import ANY_LAG, Edge, EdgeRules, LagRange, NamedNodes
 
 COLUMNS = ("source", "target", "kind", "probability", "min_lag", "max_lag")
 KINDS = ("forbidden", "required", "candidate", "prior", "allowed")

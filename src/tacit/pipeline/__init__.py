@@ -1,15 +1,17 @@
 """The pipeline from data to results: source -> dataset -> choices -> model -> fit -> assessment -> run."""
 
 from tacit.pipeline.assessment import MOST_TESTED
-from tacit.pipeline.class_forecasts import ClassForecasts
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.fan import Fan, fan_of, kept_fan
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import Learned, learn
+from tacit.pipeline.forecasts import ClassForecasts, pair_forecasts
 from tacit.pipeline.inference import (
+    Fan,
     class_probabilities,
     evaluate,
+    fan_of,
     forecast_table,
+    kept_fan,
     new_pairs,
     point_predictions,
     prediction_index,
@@ -24,17 +26,14 @@ from tacit.pipeline.later_assessment import (
     require_constant,
     same_dataset,
 )
-from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.look import check_table
-from tacit.pipeline.new_file import csv_text, require_new_table, write_asked_for, write_table
-from tacit.pipeline.parts import OwnParts
-from tacit.pipeline.path_forecasts import path_class_probabilities, path_predictions, path_samples, path_table
+from tacit.pipeline.new_file import csv_text, require_new_table, write_asked_for, write_table, write_template
+from tacit.pipeline.parts import MOST_EXPANDED, OwnParts
+from tacit.pipeline.paths import path_class_probabilities, path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import PairsPreparation
-from tacit.pipeline.shown_forecasts import pair_forecasts
-from tacit.pipeline.situation_options import about_depends_on, settle_situations
+from tacit.pipeline.situations import about_depends_on, settle_situations
 from tacit.pipeline.sources import Source, read_source, read_sources, read_table
-from tacit.pipeline.template import write_template
 
 __all__ = [
     "MOST_EXPANDED",

@@ -25,14 +25,12 @@ from tacit.assessment.uncertainty import ALWAYS_ABOVE, expected_wrong_edges
 from tacit.data import Pairs
 from tacit.edges import ACTS
 from tacit.errors import TrainingError
-from tacit.pipeline.comparisons import compare_forecasts
+from tacit.pipeline.comparisons import compare_forecasts, why_no_ridge
 from tacit.pipeline.findings import Assessment, AssessmentInputs
-from tacit.pipeline.layout import MOST_EXPANDED
-from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.references import why_no_ridge
-from tacit.pipeline.resampling import block_length
+from tacit.pipeline.parts import MOST_EXPANDED
+from tacit.pipeline.preparation import Preparation, block_length
 from tacit.pipeline.simultaneous import with_held
-from tacit.pipeline.situation_answer import ask_situations, asks_situations, situation_stage
+from tacit.pipeline.situation_stage import ask_situations, asks_situations, situation_stage
 from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
 from tacit.training import LatentGraphModel

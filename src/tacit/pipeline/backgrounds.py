@@ -27,8 +27,8 @@ from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset, longest_window
 from tacit.pipeline.evidence import RegressionEvidence, all_pairs, layout_of
+from tacit.pipeline.forecasts import row_labels
 from tacit.pipeline.known_edges import read_rules
-from tacit.pipeline.shown_forecasts import row_labels
 from tacit.pipeline.sources import Source
 from tacit.predictors import SeriesLayout
 from tacit.records import BackgroundTable

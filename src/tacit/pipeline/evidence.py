@@ -1,4 +1,4 @@
-"""The evidence stage: which edges may exist, before a model is built; the same on every resample of the data."""
+"""The evidence stage: which edges may exist, the first edges that are shown, and the lags of the kept edges."""
 
 import time
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from tacit.assessment.evidence import (
+    BELIEVED,
     CAUTION,
     KEEP,
     RESAMPLES,
@@ -21,6 +22,7 @@ from tacit.assessment.evidence import (
     ParentEvidence,
     WithinStep,
     group_names,
+    lag_profiles,
     likely_parents,
     may_exist,
     merged,
@@ -30,15 +32,15 @@ from tacit.assessment.evidence import (
 )
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
-from tacit.edges import EdgeIndex, EdgeTable
+from tacit.edges import EdgeIndex, EdgeTable, LagTable
 from tacit.graph import EdgeRules
 from tacit.observation import ObservationModel
+from tacit.pipeline.answer import within_columns
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.observation_kinds import regression_observation
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.simultaneous import may_suggest
-from tacit.pipeline.within_step import within_columns
 from tacit.predictors import SeriesLayout
 from tacit.shapes import EdgeMask
 
@@ -377,3 +379,113 @@ def _both_ways(
     prior[torch.from_numpy(index.find(source[known].numpy(), target[known].numpy()))] = given[known].to(prior)
     odds, before = torch.logit(exists.clamp(1e-12, 1 - 1e-12)), torch.logit(prior)
     return torch.where(exists > 0, torch.sigmoid(odds + odds[back] - before), 0.0)
+
+
+SHOWN = 5
+FIRST_LOOK = "first look (newest values only, before resampling)"
+FROM_EVIDENCE = "from the evidence"
+TOO_SMALL = (
+    "{edges} not listed because the effect is small beside those of the other parents and drivers of the target. "
+    "A slightly wrong form of these can look like such an effect (--smallest-effect 0 lists {them})."
+)
+
+
+def with_small_effects(evidence: RegressionEvidence, fdr: float) -> RegressionEvidence:
+    """Return the evidence with a note on the edges that are not listed because their effects are too small."""
+    if evidence.any_size is None:
+        return evidence
+    every = replace(evidence, table=evidence.table.updated(exists=evidence.any_size))
+    count = int((every.listed(fdr) & ~evidence.listed(fdr)).sum())
+    if not count:
+        return evidence
+    edges, them = ("1 edge is", "it") if count == 1 else (f"{count:,} edges are", "them")
+    return replace(evidence, notes=(*evidence.notes, TOO_SMALL.format(edges=edges, them=them)))
+
+
+def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EVIDENCE) -> str:
+    """Return the edges that this evidence lists, the most likely first, in one line."""
+    table, listed = evidence.table, np.flatnonzero(evidence.listed(fdr))
+    if not len(listed):
+        return f"{heading}: no edge is listed"
+    listed = listed[np.argsort(-table.values[listed], kind="stable")]
+    first = [f"{table.named(place)} {table.values[place]:.2f}" for place in listed[:SHOWN].tolist()]
+    more = [f"and {len(listed) - SHOWN:,} more"] if len(listed) > SHOWN else []
+    count = "1 edge" if len(listed) == 1 else f"{len(listed):,} edges"
+    return f"{heading}: {', '.join([count, *first, *more])}"
+
+
+SURE = 0.9  # share of resamples
+BEYOND = (
+    "{source} -> {target} acts at lag {lag}, and the model reads {window} steps, which were enough to detect edges"
+    "{others}; to let it read further back use --window {needed}"
+)
+
+
+def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> RegressionEvidence:
+    """Return the evidence with the lags of the kept edges and their profiles; pairs without time have none.
+
+    Both directions of an edge without direction have the mean of the two profiles. If edges may act within a step,
+    profiles begin at lag 0.
+    """
+    preparation, nodes = dataset.preparation, len(dataset.nodes)
+    if not preparation.is_series:
+        return evidence
+    source, target, exists = evidence.edges()
+    kept = (exists >= KEEP) & (source != target)  # regressions do not test self-loops
+    source, target, exists = source[kept], target[kept], exists[kept]
+    candidates = Candidates.kept(evidence.rules, source, target, preparation.horizon)  # in the order of the edges
+    believed, pairs = torch.zeros_like(candidates.used), all_pairs(dataset.split)
+    believed[candidates.used] = exists >= BELIEVED
+    within = None if evidence.within is None else evidence.within.acyclic
+    if within is not None:
+        believed[candidates.used] |= within[target, source]
+    found = lag_profiles(
+        *evidence.beside(pairs, preparation),
+        candidates,
+        believed,
+        evidence.form,
+        horizon=preparation.horizon,
+        block=usual_block(len(pairs), preparation.reach),
+        seed=seed,
+        within=within,
+    )
+    effects, shares = found.effects[candidates.used], found.shares[candidates.used]
+    if evidence.rules.symmetric:
+        back = (source * nodes + target).argsort()  # the position of the other direction
+        effects, shares = ((values + values[back]) / 2 for values in (effects, shares))
+    known = ~effects.isnan().all(1)
+    ends = {"source": source[known].tolist(), "target": target[known].tolist()}
+    first = preparation.horizon if within is None else 0
+    lags = LagTable(**ends, first=first, effects=effects[known], shares=shares[known])
+    table = evidence.table
+    lag = np.full(len(table), np.nan, dtype=np.float32)
+    lag[table.index.find(source[known].numpy(), target[known].numpy())] = lags.dominant.numpy()
+    return replace(evidence, table=replace(table.updated(lag=lag), lags=lags))
+
+
+def lags_beyond(evidence: RegressionEvidence, dataset: Dataset) -> list[str]:
+    """Return a note on edges that act with certainty at a lag beyond the window."""
+    lags, nodes, window = evidence.table.lags, dataset.nodes, dataset.preparation.sizes.window
+    newest = dataset.preparation.horizon
+    if lags is None or not lags.source:
+        return []
+    source, target, exists = evidence.edges()
+    believed = (target * len(nodes) + source)[exists >= BELIEVED]
+    edges = torch.tensor(lags.target) * len(nodes) + torch.tensor(lags.source)
+    lag, share = lags.dominant, lags.shares.nan_to_num(0.0).amax(1)
+    sure = torch.isin(edges, believed) & (share >= SURE)
+    beyond = (sure & (lag >= newest + window)).nonzero()[:, 0].tolist()
+    if not beyond:
+        return []
+    first = max(beyond, key=lambda edge: float(lags.effects[edge].abs().nan_to_num(0.0).max()))
+    count = len(beyond) - 1
+    others = f" ({count} more edge{'s' * (count > 1)} beyond the window)" if count else ""
+    said = BEYOND.format(
+        source=nodes[lags.source[first]],
+        target=nodes[lags.target[first]],
+        lag=int(lag[first]),
+        others=others,
+        window=window,
+        needed=int(lag[beyond].max()) - newest + 1,
+    )
+    return [said]

@@ -1,19 +1,23 @@
-"""Inputs and results of the stages of the assessment."""
+"""Inputs and results of the stages of the assessment, results before a model is fitted, and scores of groups."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from tacit.assessment.evaluation import ForecastScores
+from tacit.assessment.evidence import KEEP, Evidence
 from tacit.assessment.uncertainty import Acting, Kept, has_direct_estimate
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
-from tacit.edges import EdgeTable
-from tacit.graph import ContextVariable
+from tacit.edges import EdgeIndex, EdgeTable
+from tacit.graph import ContextVariable, GraphDistribution
+from tacit.pipeline.answer import GAUSSIAN_P
+from tacit.pipeline.comparisons import Reference
 from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.evidence import REGRESSION, RegressionEvidence
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.references import Reference
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
 from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
@@ -102,3 +106,50 @@ def as_done(settings: FitSettings, epochs: int) -> FitSettings:
     """Return the settings of a fit that ended after ``epochs`` epochs."""
     halvings = tuple(epoch for epoch in settings.halve_after if epoch < epochs)
     return replace(settings, epochs=epochs, patience=None, halve_after=halvings)
+
+
+def known_before_fit(evidence: RegressionEvidence | None, config: FitConfig, index: EdgeIndex) -> Assessment:
+    """Return the results before the fit for the edges of a graph: which exist, their effects and lags."""
+    if evidence is None:
+        return Assessment(EdgeTable(index, fdr=config.assessment.fdr))
+    about = _about(REGRESSION, evidence.prior, evidence.notes, config, evidence.resamples)
+    about["smallest_effect"] = config.graph.smallest_effect
+    if evidence.changes:
+        about["changes"] = list(evidence.changes)
+    if evidence.within is not None:
+        about |= {GAUSSIAN_P: evidence.within.gaussian, "notes": [*about["notes"], *evidence.within.notes]}
+    return Assessment(evidence.table.moved(index), evidence=about, evidence_seconds=evidence.seconds)
+
+
+def from_evidence(found: Evidence, config: FitConfig, graph: GraphDistribution, index: EdgeIndex) -> Assessment:
+    """Return the evidence of a fitted model."""
+    table = EdgeTable(index, keep=KEEP, fdr=config.assessment.fdr)
+    table = table.updated(exists=graph.vector(found.exists), effect=graph.vector(found.effect))
+    return Assessment(table, evidence=_about(found.method, found.prior, found.notes, config))
+
+
+def _about(
+    method: str, prior: Mapping[str, float | str], notes: Sequence[str], config: FitConfig, resamples: int = 0
+) -> dict[str, Any]:
+    """Return how the edges were tested, for the record."""
+    return {
+        "method": method,
+        "prior": prior,
+        "keep": KEEP,
+        "fdr": config.assessment.fdr,
+        "resamples": resamples,
+        "notes": list(notes),
+    }
+
+
+Named = dict[str, dict[str, float]]  # score -> name of the node or series -> number
+
+
+def group_scores(scores: ForecastScores, nodes: Sequence[str], series_names: Sequence[str]) -> dict[str, Named]:
+    """Return ``by_node`` and ``by_series``; the latter is empty if series have no names."""
+    return {"by_node": _named(scores.by_node, nodes), "by_series": _named(scores.by_series, series_names)}
+
+
+def _named(scores: dict[str, list[float]], names: Sequence[str]) -> Named:
+    # Series at the end that have no pair are not in the scores.
+    return {score: dict(zip(names, values, strict=False)) for score, values in scores.items()} if names else {}

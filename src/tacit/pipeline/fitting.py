@@ -17,25 +17,21 @@ from tacit.edges import EdgeIndex
 from tacit.graph import GraphDistribution
 from tacit.interrupts import deferred_interrupts
 from tacit.local import start_at_regression
-from tacit.pipeline.answer import answer_sentences, caveats, required_edges
+from tacit.pipeline.answer import GAUSSIAN_P, answer_sentences, caveats, required_edges
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
-from tacit.pipeline.before_fit import from_evidence, known_before_fit
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
-from tacit.pipeline.dropped_edges import with_needed_edges
-from tacit.pipeline.findings import Assessment, AssessmentInputs, as_done
+from tacit.pipeline.comparisons import references
+from tacit.pipeline.findings import Assessment, AssessmentInputs, as_done, from_evidence, group_scores, known_before_fit
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.group_scores import group_scores
-from tacit.pipeline.layout import MOST_EXPANDED
-from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown
+from tacit.pipeline.forecasts import shown_forecasts
+from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown, with_needed_edges
+from tacit.pipeline.parts import MOST_EXPANDED
 from tacit.pipeline.plan import Plan
-from tacit.pipeline.references import references
-from tacit.pipeline.resampling import block_length
-from tacit.pipeline.shown_forecasts import shown_forecasts
+from tacit.pipeline.preparation import block_length
 from tacit.pipeline.simultaneous import held_sentences, without_held
-from tacit.pipeline.situation_answer import asks_situations
+from tacit.pipeline.situation_stage import asks_situations
 from tacit.pipeline.situations import context_variables
-from tacit.pipeline.within_step import GAUSSIAN_P
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, ForecastTable, Record, describe_device, history_line, versions
 from tacit.threads import threads_for

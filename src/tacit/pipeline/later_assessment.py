@@ -11,7 +11,7 @@ from tacit.assessment.uncertainty import Kept, has_direct_estimate
 from tacit.config import AssessmentOptions
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.pipeline.answer import answer_sentences
+from tacit.pipeline.answer import GAUSSIAN_P, answer_sentences
 from tacit.pipeline.assessment import WIDENED, identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
@@ -22,12 +22,11 @@ from tacit.pipeline.fitting import fit_settings
 from tacit.pipeline.known_edges import read_rules
 from tacit.pipeline.model_evidence import why_unknown
 from tacit.pipeline.parts import OwnParts
-from tacit.pipeline.resampling import block_length, require_resampling
+from tacit.pipeline.preparation import block_length, require_resampling
 from tacit.pipeline.simultaneous import without_held
 from tacit.pipeline.situation_stage import CONSTANT, MIXTURE
 from tacit.pipeline.sources import Source
 from tacit.pipeline.std_errors import NOT_ADOPTED, STANDARD_ERRORS, estimate_std_errors
-from tacit.pipeline.within_step import GAUSSIAN_P
 from tacit.randomness import generator_for
 from tacit.training import Listener
 

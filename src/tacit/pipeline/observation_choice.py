@@ -34,10 +34,9 @@ from tacit.local import Dependence, GatedFit, GatedRegression, choose_gates
 from tacit.observation import ObservationModel, PositiveMean
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, layout_of
-from tacit.pipeline.observation_kinds import AUTO, kinds_of, settle_observation, target_values
+from tacit.pipeline.observation_kinds import AUTO, kinds_of, settle_observation, source_values, target_values
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.sources import Source
-from tacit.pipeline.target_checks import source_values
 from tacit.registry import OBSERVATIONS
 
 FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"

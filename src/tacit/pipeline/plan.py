@@ -1,46 +1,194 @@
-"""The plan of a fit: the data, the chosen options and the untrained model."""
+"""The plan of a fit: the data, the chosen options, the untrained model, and its memory estimate.
 
+The memory estimate of a fit, before anything is allocated.
+
+====================  ==================================================================================================
+a step of training    :func:`~tacit.graph.step_bytes`, for every replica; $16$ bytes for each weight of each entry if
+                      edges have weights; the hidden values of the sources under each graph with two or more layers; a
+                      number for each pair of graphs and node if the loss compares graphs
+a score               $S' = 200$ graphs that the pairs share, with their uniforms: $9 S'$ bytes an entry
+a record, all pairs   a row of ``edges.csv`` is about 800 bytes while it is read
+====================  ==================================================================================================
+
+An entry is a pair of nodes, or a slot of the table of candidates. The largest of the three must fit in memory.
+"""
+
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 
+from tacit.assessment.evaluation import NUM_GRAPHS
 from tacit.config import FitConfig
 from tacit.data import NO_BACKGROUND
 from tacit.errors import InputError, require
-from tacit.graph import EdgeRules
+from tacit.graph import EdgeRules, require_memory, step_bytes
 from tacit.local import steps_read
 from tacit.pipeline.backgrounds import background_choice, background_words, choose_backgrounds, fit_background
 from tacit.pipeline.building import build_model
-from tacit.pipeline.choices import resolve_defaults
+from tacit.pipeline.choices import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind, resolve_defaults
 from tacit.pipeline.closed_form import has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
-from tacit.pipeline.edge_changes import with_changes
-from tacit.pipeline.edge_lags import lags_beyond, with_lags
-from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
-from tacit.pipeline.first_edges import FIRST_LOOK, first_edges, with_small_effects
-from tacit.pipeline.forecaster_choice import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind
+from tacit.pipeline.evidence import (
+    FIRST_LOOK,
+    REGRESSION,
+    RegressionEvidence,
+    evidence_method,
+    find_evidence,
+    first_edges,
+    lags_beyond,
+    with_lags,
+    with_small_effects,
+)
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules, require_lag_ranges, window_for_lags
-from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.look import looked_at
-from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
 from tacit.pipeline.observation_choice import (
     settle_first,
     with_chosen_kinds,
     with_open_noise,
 )
 from tacit.pipeline.observation_kinds import AUTO
-from tacit.pipeline.parts import OwnParts
-from tacit.pipeline.preparation import SeriesPreparation
-from tacit.pipeline.resampling import require_resampling
+from tacit.pipeline.parts import MOST_EXPANDED, OwnParts, usual_layout
+from tacit.pipeline.preparation import SeriesPreparation, require_resampling
 from tacit.pipeline.simultaneous import require_series, settle_simultaneous
-from tacit.pipeline.situation_options import settle_own_inputs, settle_situations
-from tacit.pipeline.situations import context_variables, require_source
+from tacit.pipeline.situations import (
+    context_variables,
+    require_source,
+    settle_own_inputs,
+    settle_situations,
+    with_changes,
+)
 from tacit.pipeline.sources import Source, about
-from tacit.pipeline.stage_times import TimedListener
 from tacit.registry import PREDICTORS
 from tacit.threads import threads_for
 from tacit.training import LatentGraphModel, Listener
+
+
+class StageTimes:
+    """Seconds by stage, in the order in which stages first began; the times of a repeated stage are added.
+
+    The name of a stage is the text before the colon: "fit: compiling" and "fit: training" are one stage.
+
+    >>> times = StageTimes(Listener(stage=print), clock=iter([0.0, 2.0, 3.0]).__next__)
+    >>> times.stage("reading: a.csv")
+    reading: a.csv
+    >>> times.stage("fit: training")
+    fit: training
+    >>> times.finish()
+    >>> times.seconds
+    {'reading': 2.0, 'fit': 1.0}
+    """
+
+    def __init__(self, listener: Listener, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.seconds: dict[str, float] = {}
+        self._listener, self._clock = listener, clock
+        self._name, self._start = "", 0.0
+
+    def stage(self, text: str) -> None:
+        """Begin a stage, or another part of the current one."""
+        name = text.split(":")[0]
+        if name != self._name:
+            now = self._end()
+            self._name, self._start = name, now
+        self._listener.stage(text)
+
+    def finish(self) -> None:
+        """End the stage that is running."""
+        self._end()
+        self._name = ""
+
+    def rounded(self) -> dict[str, float]:
+        """Return the seconds, rounded to milliseconds, for the record."""
+        return {name: round(seconds, 3) for name, seconds in self.seconds.items()}
+
+    def _end(self) -> float:
+        now = self._clock()
+        if self._name:
+            took = now - self._start
+            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + took
+            self._listener.finished(self._name, took)
+        return now
+
+
+@dataclass(frozen=True)
+class TimedListener(Listener):
+    """A listener whose stages are timed."""
+
+    times: StageTimes = field(default_factory=lambda: StageTimes(Listener()))
+
+    @classmethod
+    def of(cls, listener: Listener | None) -> "TimedListener":
+        """Return the listener with a clock; a timed listener is returned unchanged."""
+        if isinstance(listener, cls):
+            return listener
+        listener = listener or Listener()
+        times = StageTimes(listener)
+        return cls(times.stage, listener.step, listener.finished, listener.say, times)
+
+
+NUMBER_BYTES = 4
+PAIR_BYTES, EVIDENCE_BYTES = 800, 100  # for each pair of nodes, for each candidate
+FEWER = "lower batch_size or replicas in [training], num_graphs in [model] or bootstrap_replicas in [assessment]"
+
+
+def require_memory_for(
+    config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, device: torch.device
+) -> None:
+    """Raise :class:`InputError` if training, scoring or writing would need more memory than is free."""
+    nodes, table = len(dataset.nodes), config.graph.layout == "table"
+    rows, columns = rules.candidate_edges.sources.shape if table else (nodes, nodes)
+    training = training_bytes(config, dataset, own, rows, columns, config.training.replicas or 1)
+    if config.assessment.replicas and nodes <= MOST_EXPANDED:  # standard errors: over all pairs, all replicas at once
+        at_once = max(config.assessment.replicas, config.assessment.starts or 0)
+        training = max(training, training_bytes(config, dataset, own, nodes, nodes, at_once))
+    needed = max(training, 9 * NUM_GRAPHS * rows * columns, 0 if table else PAIR_BYTES * nodes**2)
+    _require(needed, rules, device, table=table)
+
+
+def require_memory_for_evidence(rules: EdgeRules, device: torch.device, *, table: bool) -> None:
+    """Raise :class:`InputError` if there are too many edges to test."""
+    edges = rules.candidate_edges.num_edges if table else len(rules.nodes) ** 2
+    _require(EVIDENCE_BYTES * edges if table else PAIR_BYTES * edges, rules, device, table=table)
+
+
+def _require(needed: int, rules: EdgeRules, device: torch.device, *, table: bool) -> None:
+    nodes = len(rules.nodes)
+    if table:
+        what = f"a fit over {rules.candidate_edges.num_edges:,} candidates of {nodes:,} nodes"
+        remedy = f"name fewer candidates, or {FEWER}"
+    else:
+        what = f"a fit over all pairs of {nodes:,} nodes"
+        remedy = f"limit the sources of each node (k_nearest, k_correlated or candidates in [graph]), or {FEWER}"
+    require_memory(needed, device, what, remedy)
+
+
+def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int, columns: int, replicas: int) -> int:
+    """Return the memory for training ``replicas`` replicas at once, with a matrix or table of this size."""
+    batch = min(config.training.batch_size or 1, len(dataset.split.train))
+    kind, graphs, sizes = own.kind(config.predictor), config.model.num_graphs, dataset.preparation.sizes
+    channels = kind.edge_channels(sizes, config.predictor)
+    step = step_bytes(
+        rows=rows,
+        columns=columns,
+        num_graphs=graphs,
+        draws=1 if config.model.share_graphs else batch,
+        batch=batch,
+        nodes=sizes.num_nodes,
+        channels=channels,
+        number_bytes=NUMBER_BYTES,
+    )
+    loss = own.loss or config.model.build_loss(dataset.split.train.targets)
+    if loss.pairwise and loss.scope == "node":
+        step += NUMBER_BYTES * batch * graphs**2 * sizes.num_nodes  # every two graphs are compared
+    weights = kind.edge_weights(sizes)
+    if weights:
+        step += 4 * NUMBER_BYTES * rows * columns * weights
+    elif config.graph.layout == "table" and kind.num_layers(config.predictor) > 1:
+        step += 2 * NUMBER_BYTES * rows * columns * channels * batch * graphs
+    return replicas * step
+
 
 PREPARING = "preparing: parts, scales and candidates"
 LONGEST_TRIED = 96  # steps of a window: with more, a short training of a network takes a minute or longer

@@ -1,14 +1,15 @@
-"""Preparation of data as pairs, the same for training and for new data; it is stored with the run."""
+"""Preparation of data as pairs, for training and for new data; units of covariates; how pairs are resampled."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tacit.config import AssessmentOptions
 from tacit.data import (
     NO_BACKGROUND,
     Background,
@@ -21,11 +22,54 @@ from tacit.data import (
     SeriesUnits,
     Windows,
     num_known,
+    require_resamplable,
+    usual_block,
 )
 from tacit.errors import InputError, require
-from tacit.pipeline.covariate_units import NO_COVARIATES, CovariateUnits
 from tacit.pipeline.sources import Source, about
 from tacit.predictors import Sizes
+
+
+class CovariateUnits(NamedTuple):
+    """Names of covariates, and the mean and deviation by which each was scaled."""
+
+    names: tuple[str, ...] = ()
+    mean: Float[np.ndarray, " covariate"] = np.zeros(0)
+    deviation: Float[np.ndarray, " covariate"] = np.zeros(0)
+
+    @classmethod
+    def of(cls, train: NamedPairs) -> "CovariateUnits":
+        """Return the units of the covariates of a training part."""
+        if train.pairs.covariates is None:
+            return cls()
+        values = train.pairs.covariates.double().numpy()
+        deviation = values.std(axis=0)
+        return cls(train.covariate_names, values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+
+    def scaled(self, named: NamedPairs) -> Float[Tensor, "pair covariate"] | None:
+        """Return the covariates of pairs in these units; refuse pairs with other covariates."""
+        if not self.names:
+            return None
+        require(
+            named.covariate_names == self.names and named.pairs.covariates is not None,
+            f"covariates must be those of the training data, {', '.join(self.names)}, got "
+            f"{', '.join(named.covariate_names) or 'none'}; pass them too",
+        )
+        assert named.pairs.covariates is not None
+        return torch.from_numpy((named.pairs.covariates.double().numpy() - self.mean) / self.deviation).float()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the units as strings and lists."""
+        return {"names": list(self.names), "mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "CovariateUnits":
+        """Return the units from the result of :meth:`to_dict`."""
+        return cls(tuple(stored["names"]), np.array(stored["mean"], float), np.array(stored["deviation"], float))
+
+
+NO_COVARIATES = CovariateUnits()
+
 
 ROUNDING = 1e-4  # largest difference between units computed in single and in double precision
 
@@ -347,3 +391,26 @@ def _same_units(ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, n
 
 def _few(names: tuple[str, ...], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def block_length(options: AssessmentOptions, preparation: Preparation, num_pairs: int) -> int:
+    """Return the number of neighbouring pairs that are resampled together; in a series, at least its reach."""
+    if options.block is not None:
+        return options.block
+    return usual_block(num_pairs, preparation.reach) if preparation.reach else 1
+
+
+def score_block(preparation: Preparation, num_pairs: int) -> int:
+    """Return the block length for comparing forecasts on test pairs.
+
+    Overlapping forecasts have correlated errors, so it is at least the horizon; it is 1 for pairs without order.
+    """
+    return usual_block(num_pairs, preparation.horizon) if preparation.reach else 1
+
+
+def require_resampling(options: AssessmentOptions, preparation: Preparation, train: Pairs) -> None:
+    """Raise :class:`InputError` before any work if standard errors are requested but not possible."""
+    if options.replicas:
+        require_resamplable(len(train), block_length(options, preparation, len(train)), train.series)
+    elif options.block is not None and options.enabled:
+        raise InputError("block in [assessment] requires bootstrap_replicas, got 0; set bootstrap_replicas = 16")

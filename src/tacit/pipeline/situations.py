@@ -1,16 +1,17 @@
-"""The variables of ``depends_on``: their position in the pairs of a data set, and the values that tables show.
+"""Situations and regimes: their options, their variables, and edges that act in one part of the table only."""
 
-Categorical covariates and the series are categories, parts of the date are periodic, and numbers, the time and the
-input of a node are smooth. Each level of a category must have ``FEWEST_PAIRS`` training pairs, so that its probability
-can be estimated.
-"""
-
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from tacit.assessment.evidence import ABSENT, find_changes
 from tacit.config import FitConfig
 from tacit.data import PHASES, NamedPairs
 from tacit.errors import InputError, did_you_mean, require
@@ -28,10 +29,212 @@ from tacit.graph import (
     Smooth,
 )
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.edge_changes import moment
+from tacit.pipeline.evidence import RegressionEvidence, all_pairs
 from tacit.pipeline.preparation import PairsPreparation
-from tacit.pipeline.situation_options import ENDS, SERIES, SPECIAL, TIME
 from tacit.pipeline.sources import Source
+from tacit.registry import PREDICTORS
+
+SERIES, TIME, SOURCE, TARGET = "series", "time", "source", "target"
+ENDS = (SOURCE, TARGET)
+SPECIAL = (SERIES, TIME, *ENDS)
+AUTO, FILTER = "auto", "filter"
+CHOICE = "predictor = filter: a network could absorb the dependence of edges on the inputs of their nodes"
+PLAIN_GRAPH, PLAIN_LINK = "bernoulli", "sigmoid"
+
+
+def settle_situations(config: FitConfig) -> FitConfig:
+    """Return the config with the columns that ``depends_on`` names; incompatible options are refused.
+
+    A part of the date is added to ``calendar`` and any other name to ``covariates``, so that nodes can depend on it
+    too, and new data is read in the same way.
+    """
+    graph, data = config.graph, config.data
+    require(
+        graph.regimes is not None or graph.blocks == "rows",
+        "blocks in [graph] requires regimes, got none; set regimes = 2, or leave blocks out",
+    )
+    if not graph.depends_on and graph.regimes is None:
+        return config
+    _require_together(config)
+    names = tuple(_meant(name, config) for name in graph.depends_on)
+    for position, name in enumerate(names):
+        require(name not in names[:position], f"depends_on in [graph] names '{name}' twice; name it once")
+    columns = [name for name in names if name not in SPECIAL and name not in (*data.covariates, *data.calendar)]
+    dates = tuple(name for name in columns if name in PHASES)
+    others = tuple(name for name in columns if name not in PHASES)
+    changes: dict[str, Any] = {"calendar": (*data.calendar, *dates), "covariates": (*data.covariates, *others)}
+    changes |= {"cut_series": True} if SERIES in names else {}
+    return config.model_copy(
+        update={
+            "data": data.model_copy(update=changes),
+            "graph": graph.model_copy(update={"depends_on": names}),
+        }
+    )
+
+
+def _meant(name: str, config: FitConfig) -> str:
+    """Return ``series`` or ``time`` for the column with this role, and any other name unchanged."""
+    roles = {config.data.series: SERIES, config.data.time: TIME}
+    return roles.get(name, name)
+
+
+def _require_together(config: FitConfig) -> None:
+    graph, what = config.graph, "depends_on" if config.graph.depends_on else "regimes"
+    require(
+        not graph.depends_on or graph.regimes is None,
+        f"depends_on and regimes in [graph] cannot be combined, got {', '.join(graph.depends_on)} and {graph.regimes}; "
+        "leave one of them out",
+    )
+    require(
+        not graph.simultaneous,
+        f"{what} in [graph] is not possible with simultaneous: effects within a step are those of a constant graph; "
+        "leave one of them out",
+    )
+    for key, usual in (("graph", PLAIN_GRAPH), ("link", PLAIN_LINK)):
+        got = getattr(config.model, key)
+        require(got == usual, f"{what} in [graph] requires {key} = '{usual}' in [model], got '{got}'; leave it out")
+    require(
+        graph.regimes is None or not graph.symmetric or graph.blocks == "all",
+        'symmetric in [graph] requires blocks = "all" with regimes, got "rows": an edge without direction is in two '
+        "rows; set it, or leave one of them out",
+    )
+    kind = config.predictor.kind
+    for name in graph.depends_on:
+        require(
+            name not in ENDS or not graph.symmetric,
+            f"depends_on in [graph] names '{name}', but an edge without direction has no {name}; leave out symmetric, "
+            "or name another variable",
+        )
+        absorbs = kind != AUTO and not (kind in PREDICTORS and PREDICTORS[kind].gated_by_inputs)
+        require(
+            name not in ENDS or not absorbs,
+            f"depends_on in [graph] names '{name}', the input of a node, which requires a predictor without layers "
+            f"(filter, hops), got '{kind}'; leave one of them out",
+        )
+
+
+def settle_own_inputs(config: FitConfig) -> tuple[FitConfig, list[str]]:
+    """Return the config with the filter if edges may depend on the inputs of their nodes, and the reason."""
+    if config.predictor.kind != AUTO or not set(config.graph.depends_on) & set(ENDS):
+        return config, []
+    return config.model_copy(update={"predictor": config.predictor.model_copy(update={"kind": FILTER})}), [CHOICE]
+
+
+@contextmanager
+def about_depends_on(config: FitConfig) -> Iterator[None]:
+    """Change the errors of a reader so that they name ``depends_on``, if the user named the column there."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        for key in ("covariates", "calendar"):
+            names = [name for name in getattr(config.data, key) if name in config.graph.depends_on]
+            for name in names:
+                for said in (f"{key} names the column '{name}'", f"{key} names '{name}'"):
+                    if said in text:
+                        text = _nearer(text.replace(said, f"depends_on{said.removeprefix(key)}"), name)
+            if names and f"{key} in [data] has no meaning" in text:
+                text = re.sub(rf"{key} in \[data\] has no meaning", f"depends_on names '{names[0]}', a column", text)
+                text = text.replace("; leave it out", f"; use a part of the date, {', '.join(SPECIAL)}")
+        raise InputError(text) from None
+
+
+def _nearer(text: str, name: str) -> str:
+    """Suggest a similar part of the date, or another name that is not a column."""
+    near = get_close_matches(name, [*PHASES, *SPECIAL], n=1)
+    head, known, _ = text.partition("; known are ")
+    return f"{head}; did you mean '{near[0]}'?" if near and known and near[0] != name else text
+
+
+NAMED = 5
+ADVICE = f"Use --depends-on {TIME} to see how often they act over time."
+
+
+def with_changes(
+    evidence: RegressionEvidence, dataset: Dataset, fdr: float, depends_on: tuple[str, ...] = ()
+) -> RegressionEvidence:
+    """Return the evidence with the times at which listed edges change.
+
+    Pairs without time, edges without direction and effects within a step have none. ``depends_on`` is the option.
+    """
+    pairs, rules = all_pairs(dataset.split), evidence.rules
+    if pairs.times is None or rules.symmetric or evidence.within is not None:
+        return evidence
+    screened, preparation = evidence.found.screened, dataset.preparation
+    first, sizes = find_changes(
+        *evidence.beside(pairs, preparation),
+        screened,
+        evidence.of_candidates(evidence.listed(fdr)),
+        evidence.found.believed,
+        evidence.form,
+        horizon=preparation.horizon,
+        observation=evidence.observation,
+    )
+    if not (first >= 0).any():
+        return evidence
+    rows, places = (first >= 0).nonzero().unbind(1)
+    source, target = screened.sources[rows, places].tolist(), screened.targets[rows].tolist()
+    at = [moment(number, dated=dataset.dated) for number in pairs.times[first[rows, places]].tolist()]
+    numbers = [[round(value, 3) for value in pair] for pair in sizes[rows, places].tolist()]
+    changes = [
+        {"source": j, "target": i, "at": time, "before": before, "after": after}
+        for j, i, time, (before, after) in zip(source, target, at, numbers, strict=True)
+    ]
+    table = evidence.table
+    found = table.index.find(np.array(source), np.array(target))
+    changed = np.full(len(table), "", dtype=object)
+    changed[found] = at
+    groups = [""] * len(source) if table["group"] is None else table["group"][found].tolist()
+    names = [
+        f"{group or rules.nodes[j]} -> {rules.nodes[i]}" for group, j, i in zip(groups, source, target, strict=True)
+    ]
+    said = _sentence(changes, names, dated=dataset.dated, advised=TIME not in depends_on)
+    return replace(
+        evidence,
+        table=table.updated(changed=changed),
+        notes=(*evidence.notes, said),
+        changes=tuple(changes),
+    )
+
+
+def moment(number: float, *, dated: bool) -> str:
+    """Return a time as text: a date, with the time of day unless it is midnight, or a number.
+
+    >>> moment(1709596800.0, dated=True), moment(1709600400.0, dated=True), moment(512.0, dated=False)
+    ('2024-03-05', '2024-03-05T01:00:00', '512')
+    """
+    if not dated:
+        return f"{number:.6g}"
+    found = np.datetime64(round(number), "s")
+    return str(found.astype("datetime64[D]") if found == found.astype("datetime64[D]") else found)
+
+
+def _sentence(changes: list[dict[str, Any]], names: list[str], *, dated: bool, advised: bool) -> str:
+    """Return which edges act in a part of the table, and which change their sign.
+
+    >>> parts = [{"at": "512", "before": 2.0, "after": 0.1}, {"at": "90", "before": -1.0, "after": 1.2}]
+    >>> _sentence(parts, ["a -> b", "b -> c"], dated=False, advised=False)
+    '1 edge acts in a part of the table only: a -> b until time 512. 1 edge changes its sign: b -> c at time 90.'
+    """
+    partly, signs = list[str](), list[str]()
+    for change, name in zip(changes, names, strict=True):
+        at = change["at"] if dated else f"time {change['at']}"
+        before, after = change["before"], change["after"]
+        if before * after < 0 and min(abs(before), abs(after)) > ABSENT * max(abs(before), abs(after)):
+            signs.append(f"{name} at {at}")
+        else:
+            partly.append(f"{name} {'until' if abs(before) > abs(after) else 'from'} {at}")
+    said = []
+    for found, one, several in (
+        (partly, "acts in a part of the table only", "act in a part of the table only"),
+        (signs, "changes its sign", "change their sign"),
+    ):
+        if found:
+            count = f"1 edge {one}" if len(found) == 1 else f"{len(found):,} edges {several}"
+            more = f"; and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
+            said.append(f"{count}: {'; '.join(found[:NAMED])}{more}.")
+    return " ".join([*said, *([ADVICE] if partly and advised else [])])
+
 
 FEWEST_PAIRS = 20  # training pairs for each level
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

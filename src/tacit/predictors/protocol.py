@@ -26,7 +26,7 @@ predicts more than the mean of a target returns ``numbers_per_target`` numbers f
 requires an observation model that uses as many.
 
 A predictor with parameters per edge names them in ``edge_parameters``. Over a table of candidates they have one entry
-per slot, and :func:`tacit.training.densify` expands them to all pairs of nodes; ``edge_buffers`` names such buffers.
+per slot, and :func:`tacit.training.result` expands them to all pairs of nodes; ``edge_buffers`` names such buffers.
 
 Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` if the
 predictor has it, else the predictor itself. ``relaxed`` must return the same output for graphs of 0 and 1 and be

@@ -1,12 +1,31 @@
 """Run directories: a JSON record, edges, history and model; files are written atomically, the record last."""
 
-from tacit.records.background_csv import BACKGROUND, BackgroundTable, read_background
 from tacit.records.directories import CALL, drawing, make_directory, new_directory, require_new, resuming
-from tacit.records.forecasts_csv import FORECAST_NUMBERS, FORECASTS, QUANTILES, ForecastTable, read_forecasts
-from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, INFINITE, MODEL, model_tensors, read_model
-from tacit.records.reading import read_record, read_run
-from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
-from tacit.records.run import Run, listed_in
+from tacit.records.reading import Run, listed_in, read_record, read_run
+from tacit.records.record import (
+    CANDIDATE_PARTS,
+    CANDIDATES,
+    FORMAT,
+    INFINITE,
+    MODEL,
+    RECORD,
+    CandidateCount,
+    Record,
+    describe_device,
+    model_tensors,
+    read_model,
+    versions,
+)
+from tacit.records.tables_csv import (
+    BACKGROUND,
+    FORECAST_NUMBERS,
+    FORECASTS,
+    QUANTILES,
+    BackgroundTable,
+    ForecastTable,
+    read_background,
+    read_forecasts,
+)
 from tacit.records.writing import history_line, run_of, write_run
 
 __all__ = [

@@ -1,12 +1,29 @@
-"""The record of a run: the content of ``record.json``."""
+"""The record of a run, checksums of its files, and the learned tensors.
 
+The record of a run: the content of ``record.json``.
+
+Checksums of a record and of the files of its run, so that changed files are detected.
+
+A sealed text is JSON with ``"sha256": "..."`` near its start: the checksum of the text with an empty value there.
+``sed 's/"sha256": "[0-9a-f]*"/"sha256": ""/' record.json | sha256sum`` gives the same number.
+"""
+
+import hashlib
+import json
 import platform
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict, model_validator
+from torch import Tensor
 
+from tacit.atomic_files import read_file
+from tacit.errors import InputError, require
+from tacit.graph import Sigmoid
+from tacit.tensor_files import Kind
+from tacit.training import LatentGraphModel
 from tacit.version import __version__
 
 FORMAT = 4  # docs/reference/files.md has the table
@@ -31,7 +48,7 @@ class Record(BaseModel):
     ``evidence`` is empty for a run that did not test which edges exist; edges are then listed by ``probability``.
 
     ``sha256`` is the checksum of the record itself, and ``files`` has those of the other files of the run; both are set
-    when the record is written, see :mod:`tacit.records.checksums`.
+    when the record is written, see :mod:`tacit.records.record`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -108,3 +125,95 @@ def describe_device(device: torch.device, processes: int = 1) -> str:
     if device.type == "cuda":
         return f"{times}cuda ({torch.cuda.get_device_name(device)})"
     return f"{times}cpu ({torch.get_num_threads()} threads)"
+
+
+OPEN = '"sha256": ""'
+
+
+def checksum(data: bytes) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sealed(text: str) -> bytes:
+    r"""Return a text with its empty checksum filled in.
+
+    >>> data = sealed('{"sha256": "", "a": 1}')
+    >>> read_sealed(data)["a"]
+    1
+    >>> read_sealed(data.replace(b"1}", b"2}"))
+    Traceback (most recent call last):
+    ...
+    tacit.records.record.ChangedError: record.json
+    """
+    if OPEN not in text:
+        raise ValueError("the text must have a place for its checksum")
+    return text.replace(OPEN, _filled(checksum(text.encode())), 1).encode()
+
+
+class ChangedError(ValueError):
+    """A file that was changed; the message is its name."""
+
+
+def read_sealed(data: bytes) -> dict[str, Any]:
+    """Return the content of a sealed text; raise :class:`ChangedError` if its checksum does not match."""
+    fields = read_object(data)
+    found = fields.get("sha256")
+    if not isinstance(found, str) or checksum(data.replace(_filled(found).encode(), OPEN.encode(), 1)) != found:
+        raise ChangedError(RECORD)
+    return fields
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """Return the JSON object in a file; raise :class:`ValueError` if there is none."""
+    try:
+        fields = json.loads(data, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(fields, dict):
+        raise ValueError("it is not a JSON object")
+    return fields
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not a number of JSON")
+
+
+def _filled(checksum: str) -> str:
+    return f'"sha256": "{checksum}"'
+
+
+MODEL = "model.safetensors"
+KIND = Kind("model", 3, "put back the file that the run wrote, or run the command again")
+CANDIDATES = "graph.candidates"  # prefix of the names of the tensors of a table of candidates
+CANDIDATE_PARTS = ("row_node", "sources", "used")
+INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge with probability 0 or 1
+
+
+def pack_model(model: LatentGraphModel, record: Record) -> bytes:
+    """Return the bytes of a model file; its text describes the run, for people who find the file alone."""
+    return KIND.pack({"title": record.title, "node_names": record.node_names}, model_tensors(model))
+
+
+def model_tensors(model: LatentGraphModel) -> dict[str, Tensor]:
+    """Return the learned tensors, and the table of candidates if the graph has one."""
+    tensors, candidates = dict(model.state_dict()), model.graph.candidates
+    if candidates is not None:
+        tensors |= {f"{CANDIDATES}.{name}": getattr(candidates, name) for name in CANDIDATE_PARTS}
+    return tensors
+
+
+def read_model(directory: Path, record: Record) -> dict[str, Tensor]:
+    """Return the tensors of the model of a record; raise :class:`InputError` if the file is another one or damaged."""
+    path = directory / MODEL
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); {KIND.remedy}") from None
+    _, tensors = KIND.unpack(data, str(path))
+    require(
+        record.files.get(MODEL) == checksum(data),
+        f"{path} is not the model of this run: its checksum differs from that in record.json; {KIND.remedy}",
+    )
+    KIND.require_finite(tensors, str(path), INFINITE)
+    return tensors

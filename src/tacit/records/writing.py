@@ -8,12 +8,9 @@ from typing import Any
 
 from tacit.atomic_files import made, write_together
 from tacit.edges import EDGES, EDGES_BY, LAGS, EdgeTable, edges_text
-from tacit.records.background_csv import BACKGROUND, BackgroundTable
-from tacit.records.checksums import checksum, sealed
-from tacit.records.forecasts_csv import FORECASTS, ForecastTable
-from tacit.records.model_file import MODEL, pack_model
-from tacit.records.record import RECORD, Record
-from tacit.records.run import HISTORY, Run
+from tacit.records.reading import HISTORY, Run
+from tacit.records.record import MODEL, RECORD, Record, checksum, pack_model, sealed
+from tacit.records.tables_csv import BACKGROUND, FORECASTS, BackgroundTable, ForecastTable
 from tacit.training import Epoch, LatentGraphModel
 
 

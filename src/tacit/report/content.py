@@ -5,23 +5,279 @@ from typing import Any
 
 import numpy as np
 
-from tacit.edges import LISTED_FROM, EdgeTable, schema
-from tacit.records import Run
-from tacit.report.background import background_options, packed_background
-from tacit.report.embedding import FLOATS, packed, packed_edges, packed_texts
-from tacit.report.forecasts import forecast_options, packed_forecasts
-from tacit.report.lags import packed_lags
-from tacit.report.leading import findings, leading_edges, leading_said
-from tacit.report.listed import histogram, histogram_title
+from tacit.edges import FLAGS, LISTED_FROM, EdgeTable, schema
+from tacit.records import FORECAST_NUMBERS, Run
+from tacit.registry import OBSERVATIONS
+from tacit.report.embedding import (
+    FLOATS,
+    SMALL,
+    WHOLE,
+    packed,
+    packed_edges,
+    packed_texts,
+    page_row,
+    strongest_edges,
+)
+from tacit.report.figures import coverage_points, rank_shares, reliability_points, training_curves
+from tacit.report.matrix import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
-from tacit.report.regimes import blocks_shown, has_own_regimes, packed_posterior, situations_said, value_words
 from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
-from tacit.report.situations import packed_situations, situation_tables, varying_rows
-from tacit.report.strongest import page_row, strongest_edges
-from tacit.report.target_words import further_scores, scores_explained, targets_said
-from tacit.report.training import training_curves
-from tacit.report.trust import coverage_points, rank_shares, reliability_points
-from tacit.report.words import answer, edge_error, verdict
+from tacit.report.situations import (
+    blocks_shown,
+    has_own_regimes,
+    packed_posterior,
+    packed_situations,
+    situation_tables,
+    situations_said,
+    value_words,
+    varying_rows,
+)
+
+
+def packed_background(run: Run) -> dict[str, Any] | None:
+    """Return observed values and background by node, point and column; None if no node has a background."""
+    table = run.background
+    if table is None or not table.times:
+        return None
+    said = [run.record.background[run.record.node_names[node]] for node in table.nodes]
+    return {
+        "times": table.times,
+        "rows": packed(np.minimum(table.rows, 2**16 - 1), SMALL),
+        "series": table.series,
+        "nodes": table.nodes,
+        "terms": [one["terms"] for one in said],
+        "shares": [one["share"] for one in said],
+        "numbers": packed(np.moveaxis(table.numbers, 0, 1), FLOATS),
+    }
+
+
+def background_options(run: Run) -> dict[str, Any] | None:
+    """Return what can be chosen: nodes by name, series, and the parts of the table."""
+    table = run.background
+    if table is None or not table.times:
+        return None
+    series = list(dict.fromkeys(table.series))
+    rows, several = np.array(table.rows), len(series) > 1
+    size, single = int(rows.max()), int((rows == 1).sum())
+    last = f"the last {single // max(1, len(series)):,} rows" + (" of each series" if several else "")
+    parts = [(size, f"all rows, as means of {size:,}"), (1, last)] if size > 1 else []
+    return {
+        "nodes": [run.record.node_names[node] for node in table.nodes],
+        "series": series,
+        "parts": parts,
+        "of": len(run.record.background),
+    }
+
+
+def packed_forecasts(run: Run) -> dict[str, Any] | None:
+    """Return quantiles and observed values by node, variable, row and column; None where none were kept."""
+    table = run.forecasts
+    if table is None or not table.rows or not table.nodes:
+        return None
+    return {
+        "rowName": table.row_name,
+        "rows": table.rows,
+        "series": table.series,
+        "nodes": table.nodes,
+        "variables": table.variables,
+        "columns": list(FORECAST_NUMBERS),
+        "numbers": packed(np.moveaxis(table.numbers, 0, 2), FLOATS),
+    }
+
+
+def forecast_options(run: Run) -> dict[str, Any] | None:
+    """Return what can be chosen: nodes by name, variables and series."""
+    table = run.forecasts
+    if packed_forecasts(run) is None or table is None:
+        return None
+    return {
+        "nodes": [run.record.node_names[node] for node in table.nodes],
+        "variables": table.variables,
+        "series": list(dict.fromkeys(table.series)),
+        "num_rows": len(table.rows),
+        "timed": table.row_name == "time",
+    }
+
+
+def packed_lags(run: Run, columns: EdgeTable) -> dict[str, Any] | None:
+    """Return the profiles of the edges in the page, with the place of each edge; None where there are none."""
+    lags = run.edges.lags
+    if lags is None or not lags.source:
+        return None
+    place = columns.index.find(np.array(lags.source), np.array(lags.target))
+    shown = place >= 0
+    return {
+        "first": lags.first,
+        "count": lags.effects.shape[1],
+        "edge": packed(place[shown], WHOLE),
+        "effects": packed(lags.effects.numpy()[shown], FLOATS),
+        "shares": packed(lags.shares.numpy()[shown], FLOATS),
+    }
+
+
+LEADING = 8  # edges
+SHOWN_FROM = 0.005  # a smaller probability is rounded to 0.00
+UNKNOWN = "–"
+
+
+def leading_edges(run: Run, columns: EdgeTable) -> list[dict[str, str]]:
+    """Return the most likely listed edges, or without evidence the most probable ones, with their numbers as text."""
+    among = columns.shown
+    if "exists" not in columns:
+        among = columns.drawable & (columns.acts >= SHOWN_FROM)
+        if "identifiable" in columns:
+            among = among & (columns["identifiable"] != FLAGS.index(""))
+    found = strongest_edges(run, LEADING, columns, among)
+    return [
+        {
+            "source": edge["source"],
+            "target": edge["target"],
+            "arrow": "—" if run.record.is_symmetric or edge["undirected"] else "→",
+            "exists": _number(edge["exists"], 3),
+            "acts": _number(edge["probability"], 2),
+            "interval": UNKNOWN if edge["low"] is None else f"{edge['low']:.2f} to {edge['high']:.2f}",
+            "true": _number(edge["truth"], 2),
+        }
+        for edge in found
+    ]
+
+
+def leading_said(columns: EdgeTable) -> str:
+    """Return how many of the edges are shown first."""
+    if "exists" not in columns:
+        return "The most probable edges."
+    listed = int(columns.shown.sum())
+    return f"The {LEADING} most likely of {listed:,} listed edges." if listed > LEADING else ""
+
+
+def findings(run: Run) -> list[str]:
+    """Return the findings without the verdict of the fit test, which is shown before them."""
+    first: Any = (run.record.goodness.get("sentences") or [None])[0]
+    return [finding[:1].upper() + finding[1:] for finding in run.record.findings if finding != first]
+
+
+def _number(value: float | None, digits: int) -> str:
+    return UNKNOWN if value is None else f"{value:.{digits}f}"
+
+
+NAMED = 8  # nodes of one kind
+FURTHER = {"brier_score": "Brier score", "ranked_probability_score": "RPS", "log_score": "log score"}
+EXPLAINED = {
+    "brier_score": "Brier score: mean square of probability minus outcome, of yes-or-no targets.",
+    "ranked_probability_score": "RPS: ranked probability score of ordered categories, in steps of a category.",
+    "log_score": "Log score: mean log probability (of numbers: density) of the targets; higher is better.",
+}
+
+
+def targets_said(run: Run) -> str:
+    """Return a sentence on the distribution of the targets, by node where it differs; nothing if it is not known."""
+    kind = run.record.config.get("observation", {}).get("kind")
+    if not kind:
+        return ""
+    if isinstance(kind, str):
+        return f"The targets are {_words(kind)}."
+    nodes: dict[str, list[str]] = {}
+    for node, name in kind.items():
+        nodes.setdefault(name, []).append(node)
+    parts = [f"{_words(name)} ({_few(own)})" for name, own in nodes.items()]
+    return f"The targets are {'; '.join(parts)}."
+
+
+def further_scores(run: Run) -> dict[str, str]:
+    """Return the titles of the scores of the observation model that a run has."""
+    return {name: title for name, title in FURTHER.items() if name in run.record.metrics}
+
+
+def scores_explained(run: Run) -> str:
+    """Return what these scores are."""
+    return " ".join(EXPLAINED[name] for name in further_scores(run))
+
+
+def _words(kind: str) -> str:
+    return str(OBSERVATIONS[kind].words or kind) if kind in OBSERVATIONS else kind
+
+
+def _few(names: list[str]) -> str:
+    rest = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+LEVELS = (0.1, 0.5)
+KINDS = {True: "fits", False: "misfit", None: "untested"}  # CSS classes of the verdict on the fit
+UNTESTED = "The fit of the model was not tested."
+
+
+def verdict(run: Run) -> tuple[str, str, str]:
+    """Return the verdict of the fit test: a CSS class, the verdict, and the tests behind it in brackets."""
+    tested = run.record.goodness
+    said = (tested.get("sentences") or [UNTESTED])[0]
+    words, bracket, tests = said.partition(" (")
+    rest = f"({tests}." if bracket else ""
+    return KINDS[tested.get("fits")], words[0].upper() + words[1:], rest
+
+
+def answer(run: Run, columns: EdgeTable) -> list[str]:
+    """Return sentences: the number of edges, those that are not identifiable, errors.
+
+    Whether there is a graph, and which edges are listed, is in the sentences of the record.
+    """
+    if "exists" in columns:
+        return _with_evidence(run, columns)
+    possible = columns.drawable
+    if "identifiable" in columns:
+        possible = possible & (columns["identifiable"] != FLAGS.index(""))
+    probs = columns["probability"][possible]
+    counts = " and ".join(
+        f"{_have(int((probs >= level).sum()))} a probability of {level:.2f} or more" for level in LEVELS
+    )
+    said = [f"{_nodes(run)} and {len(probs):,} learned {_edges_of(run)}: {counts}."]
+    hidden = "identifiable" in columns and columns.index.between & (columns["identifiable"] == FLAGS.index("no"))
+    count = int(np.sum(hidden))
+    if count:
+        edges_are, are = ("edge is", "is") if count == 1 else ("edges are", "are")
+        said.append(f"{count:,} {edges_are} not identifiable from the data and {are} not drawn.")
+    said += _error_sentences(run)
+    if "std_error" not in columns:
+        remedy = (
+            "; tacit fit --std-errors 32 adds them" if run.record.preparation and run.edges.index.has_all_pairs else ""
+        )
+        said.append(f"Standard errors of the probabilities were not computed{remedy}.")
+    return said
+
+
+def _with_evidence(run: Run, columns: EdgeTable) -> list[str]:
+    possible, keep = int(columns.index.between.sum()), run.record.keep
+    kept = int((columns.index.between & (columns.decides >= keep)).sum())
+    said = [
+        f"{_nodes(run)} and {possible:,} {_edges_of(run)}; how often they act was estimated for the {kept:,} that "
+        f"exist with probability {keep:g} or more."
+    ]
+    return said + _error_sentences(run)
+
+
+def _nodes(run: Run) -> str:
+    return f"{len(run.record.node_names):,} nodes"
+
+
+def _edges_of(run: Run) -> str:
+    what = "candidate edges" if not run.edges.index.has_all_pairs else "edges between different nodes"
+    return f"{what} without direction" if run.record.is_symmetric else what
+
+
+def _error_sentences(run: Run) -> list[str]:
+    error = edge_error(run)
+    return [] if error is None else [f"Mean absolute error of the probabilities against the truth: {error:.4f}."]
+
+
+def edge_error(run: Run) -> float | None:
+    """Return the mean absolute error of the identifiable edge probabilities, where the truth is known."""
+    metrics = run.record.metrics
+    return metrics.get("edge_prob_mae_identifiable", metrics.get("edge_prob_mae"))
+
+
+def _have(count: int) -> str:
+    return f"{count:,} {'has' if count == 1 else 'have'}"
+
 
 MOST_EMBEDDED = 200_000  # edges in the page; of more the most probable, and all are in edges.csv
 LONGEST_LIST = 50

@@ -1,6 +1,12 @@
-"""A learned graph for a paper: nodes at their places, edges as thick as they are probable, arrows at who reads.
+"""A learned graph for a paper: nodes at their places, edges as thick as they are probable, names that do not overlap.
+
+A learned graph for a paper: nodes at their places, edges as thick as they are probable, arrows at who reads.
 
 With evidence the listed edges are drawn, the stronger the more likely they exist; the colour is the sign of the effect.
+
+Names beside the nodes of a drawing: those that matter most first, and of many nodes only names that do not overlap.
+
+The size of a text is estimated from its number of letters: to measure it takes as long as to draw it.
 """
 
 from collections.abc import Sequence
@@ -8,20 +14,116 @@ from typing import Literal
 
 import matplotlib as mpl
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Normalize, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from tacit.edges import EdgeTable
 from tacit.records import Run
-from tacit.report.curves import POINTS, arrow_heads, edge_curves
-from tacit.report.labels import draw_labels
-from tacit.report.places import Coordinates, Places, given_places, laid_out, run_places
-from tacit.report.shared import LABELS, LIGHT
+from tacit.report.places import Coordinates, Places, given_places, label_sides, laid_out, run_places
+from tacit.report.shared import BEND, LABELLED_UP_TO, LABELS, LIGHT, short
+
+SIZE, LETTER, LINE = 7.0, 0.6, 1.25  # points; width of a letter and height of a line, in sizes
+GAP = 4.0  # points between a node and its name
+LONGEST_NAME = 24  # letters
+CORNERS = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]])
+Boxes = Float[np.ndarray, "box 4"]  # left, bottom, right, top in pixels
+
+
+def draw_labels(axes: Axes, places: Places, names: Sequence[str], weight: Float[np.ndarray, " drawn"]) -> None:
+    """Write the names of the drawn nodes, those of the largest ``weight`` first.
+
+    Up to 40 nodes all have their name. Of more only those with a positive weight, where there is space for it.
+    """
+    axes.autoscale_view()
+    axes.apply_aspect()
+    unit = axes.figure.dpi / 72
+    at = axes.transData.transform(np.stack([places.x, places.y], axis=1))
+    texts = [short(names[node], LONGEST_NAME) for node in places.node]
+    preferred, all_named = label_sides(places), len(places.node) <= LABELLED_UP_TO
+    dots = np.concatenate([at - 2 * unit, at + 2 * unit], axis=1)
+    taken = dots[weight > 0] if not all_named else dots
+    for place in np.argsort(-weight, kind="stable"):
+        if not all_named and weight[place] <= 0:
+            break
+        sides = np.unique(np.vstack([preferred[place], CORNERS]), axis=0, return_index=True)[1]
+        options = np.vstack([preferred[place], CORNERS])[np.sort(sides)]
+        boxes = np.stack([_box(at[place], side, len(texts[place]), unit) for side in options])
+        crossed = np.array([_overlaps(box, taken) for box in boxes])
+        if crossed.min() > 0 and not all_named:
+            continue
+        best = int(crossed.argmin())
+        taken = np.vstack([taken, boxes[best]])
+        _write(axes, texts[place], (places.x[place], places.y[place]), options[best])
+
+
+def _write(axes: Axes, text: str, at: tuple[float, float], side: Int[np.ndarray, " 2"]) -> None:
+    axes.annotate(
+        text,
+        at,
+        xytext=(GAP * side[0], GAP * side[1]),
+        textcoords="offset points",
+        ha="left" if side[0] > 0 else "right",
+        va="bottom" if side[1] > 0 else "top",
+        fontsize=SIZE,
+        parse_math=False,  # a name is a name, whatever it is made of
+        zorder=4,
+        path_effects=[withStroke(linewidth=1.8, foreground="white")],  # edges behind it stay apart from it
+    )
+
+
+def _box(
+    at: Float[np.ndarray, " 2"], side: Int[np.ndarray, " 2"], letters: int, unit: float
+) -> Float[np.ndarray, " 4"]:
+    near = at + GAP * unit * side
+    far = near + unit * SIZE * side * np.array([LETTER * letters, LINE])
+    return np.concatenate([np.minimum(near, far), np.maximum(near, far)])
+
+
+def _overlaps(box: Float[np.ndarray, " 4"], others: Boxes) -> float:
+    """Return the area that a box shares with others, in square pixels."""
+    width = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
+    height = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
+    return float((width.clip(min=0) * height.clip(min=0)).sum())
+
+
+POINTS = 17  # of each line
+HEAD = 0.026  # length of the largest arrow, in widths of the drawing
+NODE_GAP = 0.008  # between an arrow and the middle of its node
+
+
+def edge_curves(places: Places, edges: EdgeTable) -> Float[np.ndarray, "edge point 2"]:
+    r"""Return points along $(1 - t)^2 a + 2 t (1 - t) c + t^2 b$ from source $a$ to target $b$, $c$ beside both."""
+    at = np.stack([places.x, places.y * places.stretch], axis=1)  # a unit is as long to the right as up
+    row = np.searchsorted(places.node, edges.index.source), np.searchsorted(places.node, edges.index.target)
+    start, end = at[row[0]], at[row[1]]
+    along = end - start
+    beside = (start + end) / 2 + 2 * BEND * np.stack([along[:, 1], -along[:, 0]], axis=1)
+    t = np.linspace(0, 1, POINTS)[None, :, None]
+    points = (1 - t) ** 2 * start[:, None] + 2 * t * (1 - t) * beside[:, None] + t**2 * end[:, None]
+    return np.asarray(points / np.array([1.0, places.stretch]))
+
+
+def arrow_heads(
+    lines: Float[np.ndarray, "edge point 2"], places: Places, size: Float[np.ndarray, " edge"]
+) -> Float[np.ndarray, "edge corner 2"]:
+    """Return a triangle at the end of each line, along its last piece."""
+    unit = np.array([1.0, places.stretch])
+    spread = float(max(np.ptp(places.x), np.ptp(places.y * places.stretch), 1e-9))
+    end, before = lines[:, -1] * unit, lines[:, -2] * unit
+    along = end - before
+    along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-12)
+    across = np.stack([-along[:, 1], along[:, 0]], axis=1)
+    length = HEAD * spread * size[:, None]
+    tip = end - NODE_GAP * spread * along
+    corners = [tip, tip - length * along + 0.42 * length * across, tip - length * along - 0.42 * length * across]
+    return np.asarray(np.stack(corners, axis=1) / unit)
+
 
 Probs = Float[np.ndarray, "node node"]
 SHOWN_FROM = 0.1  # edges below are not drawn

@@ -21,10 +21,9 @@ from tacit.pipeline import (
     read_table,
     samples,
 )
-from tacit.sklearn.class_probabilities import has_classes, with_zeros
-from tacit.sklearn.estimator import LatentGraphEstimator
-from tacit.sklearn.options import to_python
-from tacit.sklearn.score import r_squared
+from tacit.sklearn.estimator import LatentGraphEstimator, has_classes, with_zeros
+from tacit.sklearn.saved import to_python
+from tacit.sklearn.tables import r_squared
 
 if TYPE_CHECKING:
     import pandas as pd

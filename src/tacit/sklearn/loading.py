@@ -10,9 +10,8 @@ from tacit.devices import find_device
 from tacit.errors import InputError
 from tacit.pipeline import Fitted
 from tacit.sklearn.forecaster import LatentGraphForecaster
-from tacit.sklearn.options import SECTIONS
 from tacit.sklearn.regressor import LatentGraphRegressor
-from tacit.sklearn.saved import Stored
+from tacit.sklearn.saved import SECTIONS, Stored
 
 PAGE = "report.html"
 

@@ -23,11 +23,9 @@ from tacit.pipeline import (
     point_predictions,
     samples,
 )
-from tacit.sklearn.class_probabilities import has_classes, with_zeros
-from tacit.sklearn.estimator import LatentGraphEstimator
-from tacit.sklearn.options import to_python
-from tacit.sklearn.score import r_squared
-from tacit.sklearn.tables import Table, read_inputs, read_targets
+from tacit.sklearn.estimator import LatentGraphEstimator, has_classes, with_zeros
+from tacit.sklearn.saved import to_python
+from tacit.sklearn.tables import Table, r_squared, read_inputs, read_targets
 
 
 class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignore[misc]  # scikit-learn has no types

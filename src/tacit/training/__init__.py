@@ -4,15 +4,24 @@ A training step is implemented in ``step.py`` (body and parameter update), ``gra
 """
 
 from tacit.training.checkpoint import Checkpoints
-from tacit.training.convergence import TOO_EARLY, late_fall
-from tacit.training.densify import densify, densify_result, in_matrix
 from tacit.training.fit import fit
 from tacit.training.fixed_graph import pair_losses, with_fixed_graph, with_graph
 from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
 from tacit.training.loop import Monitor, Trace
 from tacit.training.model import LatentGraphModel
 from tacit.training.processes import Ended, Processes, from_the_first, meet_in_step
-from tacit.training.result import Epoch, FitResult, Listener, Progress, Replica
+from tacit.training.result import (
+    TOO_EARLY,
+    Epoch,
+    FitResult,
+    Listener,
+    Progress,
+    Replica,
+    densify,
+    densify_result,
+    in_matrix,
+    late_fall,
+)
 from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
 
 __all__ = [

@@ -12,8 +12,7 @@ from torch import Generator, Tensor
 from tacit.data import Pairs, covering_batches, epoch_batches
 from tacit.errors import TrainingError, require_int
 from tacit.randomness import UniformStream, generator_for
-from tacit.training.cuda_graph import Bits, Recorded
-from tacit.training.gradient import Batch, Stack, StackedBatch
+from tacit.training.gradient import Batch, Bits, Recorded, Stack, StackedBatch
 from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.settings import FitSettings
 from tacit.training.state import TrainingState

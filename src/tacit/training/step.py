@@ -5,7 +5,7 @@ $$g = \nabla_{\theta, \psi} L(\text{batch}), \qquad
   p \leftarrow p - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \varepsilon}$$
 
 :meth:`TrainingStep._step` is the step on every device. On a GPU it is recorded once and replayed, without waiting for
-the device (:mod:`tacit.training.cuda_graph`). Parameters change only in :class:`Update`.
+the device (:mod:`tacit.training.gradient`). Parameters change only in :class:`Update`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,18 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from tacit.data import Pairs
 from tacit.randomness import JoinedStreams
-from tacit.training.cuda_graph import Bits, DeviceBuffers, Recorded, read_buffers
-from tacit.training.gradient import Batch, CompiledProgram, LiftedGradient, Stack, StackedBatch, StepResult
+from tacit.training.gradient import (
+    Batch,
+    Bits,
+    CompiledProgram,
+    DeviceBuffers,
+    LiftedGradient,
+    Recorded,
+    Stack,
+    StackedBatch,
+    StepResult,
+    read_buffers,
+)
 from tacit.training.model import LatentGraphModel
 from tacit.training.processes import Processes
 from tacit.training.settings import FitSettings, StepNumbers

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tacit.assessment.evidence.acyclic_graphs import GraphSampler, ParentScores
+from tacit.assessment.evidence.within_step import GraphSampler, ParentScores
 
 
 def tables_of(nodes: int, size: float, seed: int = 0) -> ParentScores:

@@ -5,8 +5,13 @@ import pytest
 import torch
 
 from parent_sets import g_prior_score, inclusion, matrix_of, subsets
-from tacit.assessment.evidence.averaging import MOST_ENUMERATED, MarginalLikelihood, enumerate_sets, inclusion_probs
-from tacit.assessment.evidence.tableau import Tableau
+from tacit.assessment.evidence.averaging import (
+    MOST_ENUMERATED,
+    MarginalLikelihood,
+    Tableau,
+    enumerate_sets,
+    inclusion_probs,
+)
 
 ROWS = 80
 

@@ -17,7 +17,7 @@ from tacit.assessment.evidence.background_search import (
     find_backgrounds,
 )
 from tacit.assessment.evidence.backgrounds import FEWEST_ROWS, SHORTEST, Backgrounds, TargetBackground, Term
-from tacit.assessment.evidence.columns import ColumnForm, build_columns
+from tacit.assessment.evidence.candidates import ColumnForm, build_columns
 from tacit.data import DAY, WEEK, Category, Pairs, Wave
 from tacit.predictors import SeriesLayout
 

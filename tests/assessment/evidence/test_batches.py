@@ -9,10 +9,9 @@ from slow_evidence import slow_effects, slow_gains, slow_matrix, slow_sampler
 from tacit.assessment.evidence import Candidates, ColumnForm, products
 from tacit.assessment.evidence import batched_regressions as regressions
 from tacit.assessment.evidence import candidates as candidates_module
-from tacit.assessment.evidence.averaging import MarginalLikelihood, inclusion_probs
+from tacit.assessment.evidence.averaging import MarginalLikelihood, Tableau, inclusion_probs
 from tacit.assessment.evidence.batched_regressions import Regressions
-from tacit.assessment.evidence.columns import ScaledValues, build_columns
-from tacit.assessment.evidence.tableau import Tableau
+from tacit.assessment.evidence.candidates import ScaledValues, build_columns
 from tacit.data import Pairs
 from tacit.graph import EdgeRules
 from tacit.predictors.series import SeriesLayout

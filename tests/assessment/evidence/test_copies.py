@@ -15,7 +15,7 @@ from tacit.assessment.evidence import (
     merged,
     parent_evidence,
 )
-from tacit.assessment.evidence.copies import first_members, near_copies, similarities
+from tacit.assessment.evidence.candidates import first_members, near_copies, similarities
 from tacit.assessment.evidence.diagnostics import COPIED_NODES
 from tacit.graph import EdgeRules
 

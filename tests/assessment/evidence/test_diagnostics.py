@@ -8,7 +8,7 @@ import torch
 
 from parent_sets import left_over, one_step
 from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
-from tacit.assessment.evidence.columns import build_columns
+from tacit.assessment.evidence.candidates import build_columns
 from tacit.assessment.evidence.diagnostics import (
     CORRELATED,
     FEW_ROWS,

@@ -10,13 +10,18 @@ import torch
 from scipy import integrate
 
 import oracles
-from tacit.assessment.evidence import edge_tests, model_evidence, retraining
-from tacit.assessment.evidence.bayes_factor import existence, log_bayes_factor, standardised
-from tacit.assessment.evidence.edge_tests import EdgeTests
-from tacit.assessment.evidence.effects import signed_effects
-from tacit.assessment.evidence.exchangeability import differing_nodes
-from tacit.assessment.evidence.flips import loss_parabolas
-from tacit.assessment.evidence.retraining import Course, keep_edges, retrain_without, unit_losses
+from tacit.assessment.evidence import model_evidence
+from tacit.assessment.evidence import model_evidence as edge_tests
+from tacit.assessment.evidence import model_evidence as retraining
+from tacit.assessment.evidence.flips import (
+    differing_nodes,
+    existence,
+    log_bayes_factor,
+    loss_parabolas,
+    signed_effects,
+    standardised,
+)
+from tacit.assessment.evidence.model_evidence import Course, EdgeTests, keep_edges, retrain_without, unit_losses
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore

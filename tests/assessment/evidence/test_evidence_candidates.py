@@ -6,7 +6,7 @@ import torch
 
 from parent_sets import left_over, one_step, var_series
 from tacit.assessment.evidence import Candidates, ColumnForm, likely_parents
-from tacit.assessment.evidence.columns import build_columns
+from tacit.assessment.evidence.candidates import build_columns
 from tacit.data import Pairs
 from tacit.graph import EdgeRules
 

@@ -8,7 +8,7 @@ import torch
 
 from parent_sets import one_step, var_series
 from tacit.assessment.evidence import Candidates, ColumnForm
-from tacit.assessment.evidence.columns import build_columns
+from tacit.assessment.evidence.candidates import build_columns
 from tacit.assessment.evidence.forms import Forms, choose_forms, form_scores, possible_forms
 from tacit.data import Pairs
 from tacit.graph import EdgeRules

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tacit.assessment.evidence import Candidates, ColumnForm, lag_profiles, likely_parents, parent_evidence
-from tacit.assessment.evidence.columns import build_columns
+from tacit.assessment.evidence.candidates import build_columns
 from tacit.assessment.evidence.diagnostics import residuals
 from tacit.assessment.evidence.forms import possible_forms
 from tacit.data import Pairs

@@ -9,7 +9,7 @@ import torch
 
 from parent_sets import one_step
 from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
-from tacit.assessment.evidence.columns import build_columns
+from tacit.assessment.evidence.candidates import build_columns
 from tacit.assessment.evidence.misfit import LEAST, WITHIN_STEP, Leak, beside_others, counting_probs
 from tacit.graph import EdgeRules
 

@@ -10,7 +10,7 @@ import torch
 from parent_sets import g_prior_score, inclusion, left_over, one_step, subsets, var_series
 from tacit.assessment.evidence import Candidates, ColumnForm, likely_parents, parent_evidence, products
 from tacit.assessment.evidence.averaging import averaged
-from tacit.assessment.evidence.columns import build_columns
+from tacit.assessment.evidence.candidates import build_columns
 from tacit.assessment.evidence.forms import choose_forms
 from tacit.graph import EdgeRules
 

@@ -8,12 +8,11 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, RULE, Candidates, parent_evidence, simultaneous_evidence
-from tacit.assessment.evidence.averaging import MarginalLikelihood, inclusion_probs, lost_chains
-from tacit.assessment.evidence.columns import ColumnForm, Columns, build_columns
-from tacit.assessment.evidence.noise_shapes import BINS, WIDEST, shape_evidence
+from tacit.assessment.evidence.averaging import MarginalLikelihood, Tableau, inclusion_probs, lost_chains
+from tacit.assessment.evidence.candidates import ColumnForm, Columns, build_columns
 from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, gaussian_noise
-from tacit.assessment.evidence.tableau import Tableau
 from tacit.assessment.evidence.within_scores import target_scores
+from tacit.assessment.evidence.within_step import BINS, WIDEST, shape_evidence
 from tacit.data import Pairs
 from tacit.edges import OPEN
 from tacit.errors import InputError
@@ -133,7 +132,7 @@ def test_graphs_with_the_same_independences_have_the_same_score() -> None:
 
 
 def test_shapes_are_densities_and_recognise_noise() -> None:
-    from tacit.assessment.evidence.noise_shapes import _log_ratios
+    from tacit.assessment.evidence.within_step import _log_ratios
 
     middles = torch.linspace(-WIDEST, WIDEST, BINS + 1, dtype=torch.float64)
     middles = (middles[1:] + middles[:-1]) / 2

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from parent_sets import left_over, matrix_of
-from tacit.assessment.evidence.tableau import Tableau, quadratic_forms
+from tacit.assessment.evidence.averaging import Tableau, quadratic_forms
 
 ROWS, GROUPS, SIZE = 60, 4, 2
 

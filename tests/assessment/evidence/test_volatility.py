@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tacit.assessment.evidence import Candidates
-from tacit.assessment.evidence.columns import ColumnForm, build_columns
+from tacit.assessment.evidence.candidates import ColumnForm, build_columns
 from tacit.assessment.evidence.parent_evidence import parent_evidence
 from tacit.assessment.evidence.volatility import smoothed, with_volatility
 from tacit.data import Series, Windows

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
-from tacit.assessment.evidence.columns import build_columns
-from tacit.assessment.evidence.working_responses import with_responses
+from tacit.assessment.evidence.candidates import build_columns
+from tacit.assessment.evidence.volatility import with_responses
 from tacit.data import Pairs
 from tacit.graph import EdgeRules
 from tacit.observation import BernoulliTargets, GaussianNoise, PoissonCounts, StudentTNoise

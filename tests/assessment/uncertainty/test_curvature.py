@@ -8,8 +8,8 @@ import torch
 from torch.autograd.functional import hessian
 
 import oracles
-from tacit.assessment.uncertainty import curvature
-from tacit.assessment.uncertainty.curvature import centred, edge_curvature
+from tacit.assessment.uncertainty import sandwich as curvature
+from tacit.assessment.uncertainty.sandwich import centred, edge_curvature
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.estimators import ReceptiveFieldCredit

@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy import stats
 
-from tacit.assessment.uncertainty.intervals import (
+from tacit.assessment.uncertainty.decisions import (
     EdgeIntervals,
     bagged_edge_probs,
     edge_intervals,

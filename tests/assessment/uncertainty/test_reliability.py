@@ -4,7 +4,7 @@ import pytest
 import torch
 from sklearn.calibration import calibration_curve
 
-from tacit.assessment.uncertainty.reliability import reliability
+from tacit.assessment.uncertainty.decisions import reliability
 from tacit.errors import InputError
 
 RNG = torch.Generator().manual_seed(0)

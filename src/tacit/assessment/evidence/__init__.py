@@ -11,15 +11,13 @@ from tacit.assessment.evidence.backgrounds import (
     Clock,
     Term,
 )
-from tacit.assessment.evidence.candidates import Candidates
+from tacit.assessment.evidence.batched_regressions import joining_log_odds
+from tacit.assessment.evidence.candidates import Candidates, ColumnForm, group_names, joined_names, merged, num_sent
 from tacit.assessment.evidence.changes import ABSENT, find_changes
-from tacit.assessment.evidence.columns import ColumnForm, num_sent
-from tacit.assessment.evidence.copies import group_names, joined_names, merged
 from tacit.assessment.evidence.diagnostics import CAUTION, SUGGESTION
-from tacit.assessment.evidence.dropped_edge_odds import joining_log_odds
 from tacit.assessment.evidence.forms import simplest_form
 from tacit.assessment.evidence.lag_regressions import LagProfiles, lag_profiles
-from tacit.assessment.evidence.model_evidence import model_evidence
+from tacit.assessment.evidence.model_evidence import keep_edges, model_evidence, without_edges, without_prior
 from tacit.assessment.evidence.parent_evidence import (
     BELIEVED,
     RESAMPLES,
@@ -28,7 +26,6 @@ from tacit.assessment.evidence.parent_evidence import (
     parent_evidence,
 )
 from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
-from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
 from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, simultaneous_evidence
 from tacit.assessment.evidence.volatility import smoothed
 from tacit.assessment.evidence.within_step import (

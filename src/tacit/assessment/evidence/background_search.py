@@ -30,6 +30,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from tacit.assessment.evidence.averaging import Tableau, orthonormal, quadratic_forms
 from tacit.assessment.evidence.backgrounds import (
     FEWEST_ROWS,
     KINDS,
@@ -40,9 +41,7 @@ from tacit.assessment.evidence.backgrounds import (
     Term,
     padded,
 )
-from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
-from tacit.assessment.evidence.tableau import Tableau, orthonormal, quadratic_forms
+from tacit.assessment.evidence.candidates import DOUBLE, Candidates, ColumnForm, Columns, build_columns
 from tacit.data import Pairs
 from tacit.predictors import SeriesLayout
 

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.assessment.evidence.columns import DOUBLE
+from tacit.assessment.evidence.candidates import DOUBLE
 from tacit.data import DAY, WEEK, YEAR, Category, Pairs, Wave
 from tacit.predictors import SeriesLayout
 

@@ -1,7 +1,21 @@
-"""The regressions of all targets on all resamples, in batches of targets: probabilities and effects."""
+r"""The regressions of all targets on all resamples, in batches, and the odds of dropped edges.
+
+The regressions of all targets on all resamples, in batches of targets: probabilities and effects.
+
+Whether a dropped edge improves the predictions of a fitted model.
+
+With the prediction of the model, the own past of target $i$ and all edges of the model always included, the log odds of
+adding candidate $j$ are
+
+$$\log \frac{\pi_j}{1 - \pi_j} + \ell(M \cup \{j\}) - \ell(M),$$
+
+where $\ell$ is the marginal likelihood of :mod:`tacit.assessment.evidence.averaging` and $M$ the edges of the model. A
+model that predicts better than the regressions has smaller residuals, so that weaker edges are detectable. Products of
+two parents are excluded; squares are included.
+"""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -12,14 +26,25 @@ from tacit.assessment.evidence import products
 from tacit.assessment.evidence.averaging import (
     MOST_ENUMERATED,
     MarginalLikelihood,
+    Matrices,
+    Tableau,
     averaged,
+    conditional_log_odds,
     enumerate_sets,
     inclusion_probs,
 )
-from tacit.assessment.evidence.candidates import Candidates, Resamples
-from tacit.assessment.evidence.columns import DOUBLE, Columns
-from tacit.assessment.evidence.copies import similarities
-from tacit.assessment.evidence.tableau import Matrices, Tableau
+from tacit.assessment.evidence.candidates import (
+    DOUBLE,
+    Candidates,
+    ColumnForm,
+    Columns,
+    Resamples,
+    build_columns,
+    similarities,
+)
+from tacit.data import Pairs
+from tacit.predictors import SeriesLayout
+from tacit.shapes import PointPrediction
 
 MOST_BYTES = 256e6  # of matrices at a time
 CACHED_BYTES = 24e6  # above this size, batches that fit into the cache are faster
@@ -206,3 +231,37 @@ def _moments(columns: Columns) -> Float[Tensor, "node column column"]:
         )
         found.append(centred @ centred.mT / values.shape[2])
     return torch.cat(found)
+
+
+def joining_log_odds(
+    pairs: Pairs,
+    predicted: PointPrediction,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    included: Bool[Tensor, "target candidate"],
+    form: ColumnForm,
+    density: float,
+    *,
+    horizon: int = 1,
+) -> Float[Tensor, "target candidate"]:
+    """Return the log odds of each candidate given the ``included`` ones and the model's prediction of its target."""
+    if form.products:
+        form = replace(form, products=False, squares=True)
+    columns = build_columns(pairs, layout, form)
+    columns = replace(columns, own=torch.cat([columns.own, predicted.cpu().to(DOUBLE)], 2))
+    width = candidates.width * columns.group_size + columns.targets.shape[2]
+    numbers = torch.split(torch.arange(len(candidates.targets)), max(1, int(MOST_BYTES / (8 * width**2))))
+    odds = [_of_targets(columns, candidates.chosen(some), included[some], density, horizon) for some in numbers]
+    return torch.cat(odds).masked_fill(~candidates.used, -torch.inf)
+
+
+def _of_targets(
+    columns: Columns, some: Candidates, included: Bool[Tensor, "target candidate"], density: float, horizon: int
+) -> Float[Tensor, "target candidate"]:
+    weights = torch.ones(1, len(columns.targets), dtype=DOUBLE)
+    matrices, sizes = some.matrices(columns, weights)[0], some.sizes(columns)
+    tableau = Tableau.start(matrices, some.width, columns.group_size, sizes)
+    rows, totals = some.num_rows(columns, weights[0]) / horizon, tableau.residuals.clone()
+    tableau.include(included)
+    prior = torch.where(some.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), some.prior)
+    return conditional_log_odds(tableau, MarginalLikelihood(rows, some.num_always(columns), totals), prior)

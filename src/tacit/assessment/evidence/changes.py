@@ -22,8 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
+from tacit.assessment.evidence.candidates import DOUBLE, Candidates, ColumnForm, build_columns
 from tacit.assessment.evidence.products import parent_columns
 from tacit.assessment.evidence.volatility import with_volatility
 from tacit.data import Pairs

@@ -7,11 +7,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import ColumnForm, Columns
-from tacit.assessment.evidence.copies import Groups, joined_names
+from tacit.assessment.evidence.averaging import orthonormal
+from tacit.assessment.evidence.candidates import Candidates, ColumnForm, Columns, Groups, joined_names
 from tacit.assessment.evidence.products import parent_columns
-from tacit.assessment.evidence.tableau import orthonormal
 
 WEAK = 0.2  # share of a target's variance: a note is added if effects of this size cannot be detected
 STRONG_CORRELATION = 0.3  # of residuals within a step

@@ -39,10 +39,9 @@ import torch
 from jaxtyping import Bool, Complex, Float, Int
 from torch import Tensor
 
+from tacit.assessment.evidence.averaging import orthonormal
 from tacit.assessment.evidence.background_search import EDGE_PRIOR, greedy_parents, search_columns
-from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns
-from tacit.assessment.evidence.tableau import orthonormal
+from tacit.assessment.evidence.candidates import DOUBLE, Candidates, ColumnForm, Columns
 from tacit.data import Pairs
 from tacit.predictors import SeriesLayout
 

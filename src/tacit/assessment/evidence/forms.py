@@ -24,9 +24,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.evidence import products
-from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, ScaledValues, num_sent
-from tacit.assessment.evidence.tableau import Tableau
+from tacit.assessment.evidence.averaging import Tableau
+from tacit.assessment.evidence.candidates import DOUBLE, Candidates, ColumnForm, Columns, ScaledValues, num_sent
 from tacit.data import FEWEST_SERIES, Pairs
 from tacit.predictors import SeriesLayout
 

@@ -17,12 +17,19 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tacit.assessment.evidence.averaging import Tableau
 from tacit.assessment.evidence.batched_regressions import MOST_BYTES
-from tacit.assessment.evidence.candidates import Candidates, Resamples
-from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns, num_sent
+from tacit.assessment.evidence.candidates import (
+    DOUBLE,
+    Candidates,
+    ColumnForm,
+    Columns,
+    Resamples,
+    build_columns,
+    num_sent,
+)
 from tacit.assessment.evidence.forms import LAGS, MOST_ROWS, ROWS_PER_COLUMN
 from tacit.assessment.evidence.parent_evidence import RESAMPLES, resampled_weights
-from tacit.assessment.evidence.tableau import Tableau
 from tacit.data import Pairs, resamplable
 from tacit.predictors import SeriesLayout
 from tacit.shapes import EdgeMask

@@ -30,10 +30,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.averaging import cross_products
+from tacit.assessment.evidence.candidates import DOUBLE, Candidates, Columns
 from tacit.assessment.evidence.products import parent_columns
-from tacit.assessment.evidence.tableau import cross_products
 
 SMALLEST = 0.02  # delta
 TOGETHER = 0.1  # correlation of residuals within a step

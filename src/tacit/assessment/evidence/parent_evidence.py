@@ -13,7 +13,7 @@ $$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{i
 
    with a weight that measures how well the resamples reproduce the full data. benchmarks/TRIED.md has the measurements
    behind this choice.
-4. Copies and near-copies that the data do not distinguish become one group (:mod:`tacit.assessment.evidence.copies`).
+4. Copies and near-copies that the data do not distinguish become one group (:mod:`.candidates`).
    A group has the probability of any of its edges, with the same weighted mean; $\lambda$ counts it as one edge.
 """
 
@@ -26,10 +26,14 @@ from torch import Tensor
 from tacit.assessment.evidence import diagnostics, products
 from tacit.assessment.evidence.backgrounds import Backgrounds
 from tacit.assessment.evidence.batched_regressions import BagProbs, Probs, Regressions, Resampled
-from tacit.assessment.evidence.candidates import Candidates, Resamples
-from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
-from tacit.assessment.evidence.copies import (
+from tacit.assessment.evidence.candidates import (
+    DOUBLE,
+    Candidates,
+    ColumnForm,
+    Columns,
     Groups,
+    Resamples,
+    build_columns,
     copies_within_step,
     equal_shares,
     first_members,
@@ -48,8 +52,7 @@ from tacit.assessment.evidence.misfit import (
     counting_probs,
 )
 from tacit.assessment.evidence.result import KEEP
-from tacit.assessment.evidence.volatility import with_volatility
-from tacit.assessment.evidence.working_responses import with_responses
+from tacit.assessment.evidence.volatility import with_responses, with_volatility
 from tacit.data import Pairs, bootstrap_rows, resamplable
 from tacit.observation import ObservationModel
 from tacit.predictors import SeriesLayout
@@ -126,7 +129,7 @@ def parent_evidence(
 
     ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
-    Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
+    Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.volatility`); effects
     are those of linear regressions. ``grouped`` allows groups of copies. The forms, the drivers and the weights of the
     rows are those of ``earlier`` evidence from the same pairs, if it is given.
     """

@@ -18,10 +18,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.assessment.evidence.averaging import MOST_COLUMNS, MarginalLikelihood
-from tacit.assessment.evidence.candidates import Candidates, ResampledMatrices, Resamples, Weights
-from tacit.assessment.evidence.columns import DOUBLE, Columns
-from tacit.assessment.evidence.tableau import Matrices, orthonormal
+from tacit.assessment.evidence.averaging import MOST_COLUMNS, MarginalLikelihood, Matrices, orthonormal
+from tacit.assessment.evidence.candidates import DOUBLE, Candidates, Columns, ResampledMatrices, Resamples, Weights
 
 MOST_PARENTS = 5
 MOST_CANDIDATES = 12

@@ -3,9 +3,9 @@ r"""Evidence if edges may act within a step: a structural model with an acyclic 
 $$y_t = B_0\, y_t + \text{lagged part} + e_t$$
 
 1. Regressions on lagged parents only give the columns of a lagged parent and first residuals, whose correlations give
-   the candidates within the step (:mod:`tacit.assessment.evidence.within_candidates`).
+   the candidates within the step (:mod:`tacit.assessment.evidence.within_step`).
 2. Every set of candidates of each target gets a score (:mod:`tacit.assessment.evidence.within_scores`).
-3. Acyclic graphs are sampled by these scores (:mod:`tacit.assessment.evidence.acyclic_graphs`). If a test rejects
+3. Acyclic graphs are sampled by these scores (:mod:`tacit.assessment.evidence.within_step`). If a test rejects
    Gaussian noise, the scores include its shape, which identifies directions that a Gaussian likelihood does not.
 4. The prior probabilities of edges within the step and of lagged edges are learned, as in the lagged-only case.
 
@@ -22,15 +22,25 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.assessment.evidence import diagnostics
-from tacit.assessment.evidence.acyclic_graphs import GraphSampler, ParentScores
-from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import DOUBLE, Columns, build_columns
+from tacit.assessment.evidence.candidates import DOUBLE, Candidates, Columns, build_columns
 from tacit.assessment.evidence.parent_evidence import BELIEVED, BETA, ParentEvidence
 from tacit.assessment.evidence.result import KEEP
-from tacit.assessment.evidence.within_candidates import MOST, START_DENSITY, WithinCandidates, require_distinct
 from tacit.assessment.evidence.within_effects import within_effects
 from tacit.assessment.evidence.within_scores import TargetScores, target_scores
-from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, RULE, TIME, WithinStep
+from tacit.assessment.evidence.within_step import (
+    LAGGED_PARENTS,
+    LEARNED,
+    MOST,
+    NOT_GAUSSIAN,
+    RULE,
+    START_DENSITY,
+    TIME,
+    GraphSampler,
+    ParentScores,
+    WithinCandidates,
+    WithinStep,
+    require_distinct,
+)
 from tacit.data import Pairs
 from tacit.edges import OPEN
 from tacit.errors import require

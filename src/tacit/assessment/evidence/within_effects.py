@@ -11,8 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.candidates import DOUBLE, Candidates, Columns
 from tacit.assessment.evidence.within_scores import TargetColumns
 
 Matrix = Float[Tensor, "node node"]

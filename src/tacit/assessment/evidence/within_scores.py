@@ -12,7 +12,7 @@ independent around $L^*$, with $o_j$ the log odds of candidate $j$ given $L^*$:
 
 $$\log \sum_L e^{s(S, L)} \approx s(S, L^*) + \sum_j \log(1 + e^{-|o_j|})$$
 
-The residuals of this regression show the shape of the noise (:mod:`tacit.assessment.evidence.noise_shapes`).
+The residuals of this regression show the shape of the noise (:mod:`tacit.assessment.evidence.within_step`).
 """
 
 from dataclasses import dataclass
@@ -22,16 +22,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.assessment.evidence.averaging import (
+    FLOOR,
     LIMIT,
     MOST_COLUMNS,
+    TINY,
     MarginalLikelihood,
+    Tableau,
     conditional_log_odds,
     lost_chains,
 )
-from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import DOUBLE, Columns
-from tacit.assessment.evidence.noise_shapes import shape_evidence
-from tacit.assessment.evidence.tableau import FLOOR, TINY, Tableau
+from tacit.assessment.evidence.candidates import DOUBLE, Candidates, Columns
+from tacit.assessment.evidence.within_step import shape_evidence
 
 MOST_CHANGES = 60
 LOST = -1e9  # the score of a set whose regression is numerically invalid

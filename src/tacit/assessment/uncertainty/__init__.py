@@ -10,22 +10,23 @@ from tacit.assessment.uncertainty.bootstrap import (
     bootstrap,
     short,
 )
-from tacit.assessment.uncertainty.boundary import rounded_at_boundary
-from tacit.assessment.uncertainty.comparison import adopt, loss_difference, mean_loss
+from tacit.assessment.uncertainty.boundary import adopt, loss_difference, mean_loss, rounded_at_boundary
 from tacit.assessment.uncertainty.decisions import (
     ALWAYS_ABOVE,
+    EdgeIntervals,
     EdgeTests,
+    Reliability,
     WrongEdges,
     acting_words,
+    edge_intervals,
     expected_wrong_edges,
+    intervals_around,
+    reliability,
     significant_edges,
 )
 from tacit.assessment.uncertainty.direct import estimate_acting, has_direct_estimate
-from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
-from tacit.assessment.uncertainty.reliability import Reliability, reliability
 from tacit.assessment.uncertainty.resamples import Kept, resample_rows
-from tacit.assessment.uncertainty.residual import residual_deviation
-from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, sandwich
+from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, residual_deviation, sandwich
 
 __all__ = [
     "ALWAYS_ABOVE",

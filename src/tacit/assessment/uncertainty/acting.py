@@ -29,9 +29,8 @@ from torch import Tensor
 
 from tacit.assessment.uncertainty.bootstrap import SELDOM_KEPT
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
-from tacit.assessment.uncertainty.checks import ReplicaProbs
 from tacit.assessment.uncertainty.common_gates import common_gates, with_common_gates
-from tacit.assessment.uncertainty.decisions import acting_words
+from tacit.assessment.uncertainty.decisions import EdgeIntervals, ReplicaProbs, acting_words
 from tacit.assessment.uncertainty.explanations import (
     ExplainedGates,
     explained_gates,
@@ -39,7 +38,6 @@ from tacit.assessment.uncertainty.explanations import (
     noise_sizes,
     usual_rows,
 )
-from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.assessment.uncertainty.resamples import FEWEST_KEEPING, EdgeMasks, Kept, kept_edges, resample_rows
 from tacit.data import Pairs
 from tacit.errors import require

@@ -34,10 +34,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN, interior_edges, rounded_at_boundary, with_usual_errors
-from tacit.assessment.uncertainty.checks import ReplicaProbs
-from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
-from tacit.assessment.uncertainty.intervals import EdgeIntervals, intervals_around
+from tacit.assessment.uncertainty.boundary import (
+    NOTHING_KNOWN,
+    interior_edges,
+    loss_difference,
+    mean_loss,
+    rounded_at_boundary,
+    with_usual_errors,
+)
+from tacit.assessment.uncertainty.decisions import EdgeIntervals, ReplicaProbs, intervals_around
 from tacit.assessment.uncertainty.resamples import (
     FEWEST_KEEPING,
     EdgeMasks,

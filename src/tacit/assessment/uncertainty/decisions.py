@@ -1,4 +1,6 @@
-"""The choice of the edges to list, with a limit on false discoveries.
+r"""Decisions on edges, confidence intervals, and reliability.
+
+The choice of the edges to list, with a limit on false discoveries.
 
 There are three questions about the edges to list:
 
@@ -11,23 +13,109 @@ One more is whether an edge that exists acts always or at times: :func:`acting_w
 In all functions ``learned`` is false for fixed edges: they are known, so they are neither chosen nor counted.
 ``identifiable`` is false for edges that are not identifiable from the data: they are never chosen. In a ``symmetric``
 graph the two entries of a pair are one edge.
+
+Confidence intervals of edge probabilities from the replicas of a bootstrap.
+
+$\theta^{(r)}$, $r = 1 \dots R$, are fits of resampled data; their differences approximate those between fits of new
+data. A bias that is common to all replicas is not included.
+
+The data of a reliability diagram: do edges with probability 0.3 occur in three of ten cases?
+
+It requires the truth: a 0/1 graph, or the true probabilities of a known system.
 """
 
+import math
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.assessment.uncertainty.checks import (
-    checked_errors,
-    distinct_edges,
-    require_mask,
-    require_probabilities,
-    require_share,
-)
 from tacit.edges import ACTS, FDR
-from tacit.errors import require, require_positive
+from tacit.errors import InputError, require, require_int, require_positive
 from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
+
+ReplicaProbs = Float[Tensor, "replica node node"]
+
+# Means over replicas need not be summed in the same order in both entries of a pair.
+SYMMETRY_WITHIN = 1e-6
+
+
+def learned_edges(edge_probs: ReplicaProbs | EdgeProbs, learned: EdgeMask | None) -> EdgeMask:
+    """Return ``learned``, or a mask of all edges if it is None."""
+    shape = tuple(edge_probs.shape[-2:])
+    if learned is None:
+        return torch.ones(shape, dtype=torch.bool, device=edge_probs.device)
+    require_mask("learned", learned, edge_probs)
+    return learned.to(edge_probs.device)
+
+
+def distinct_edges(name: str, edge_probs: EdgeProbs, learned: EdgeMask | None, symmetric: bool) -> EdgeMask:
+    """Return the learned edges, in a symmetric graph without those of i > j; ``name`` is used in error messages."""
+    mask = learned_edges(edge_probs, learned)
+    if not symmetric:
+        return mask
+    for argument, values in ((name, edge_probs), ("learned", mask)):
+        differs = ((values.double() - values.mT.double()).abs() > SYMMETRY_WITHIN).nonzero().tolist()
+        require(
+            not differs,
+            f"{argument} must equal its transpose in a symmetric graph, got two values for the pair at "
+            f"{differs[:1]}; leave symmetric out",
+        )
+    return mask.triu()
+
+
+def checked_errors(std_errors: EdgeProbs, edge_probs: EdgeProbs, places: EdgeMask) -> Tensor:
+    """Return the standard errors of the edges at ``places``; infinite values are allowed and mean unknown."""
+    require(
+        isinstance(std_errors, Tensor) and std_errors.shape == edge_probs.shape,
+        f"std_errors must have the shape of edge_probs, {tuple(edge_probs.shape)}, got "
+        f"{tuple(getattr(std_errors, 'shape', ())) or type(std_errors).__name__}; pass those of the same edges",
+    )
+    errors = std_errors.detach().to(edge_probs.device).double()[places]
+    wrong = errors[~(errors >= 0)]
+    require(
+        len(wrong) == 0,
+        f"std_errors must be at least 0 for each learned edge, got {wrong[:1].tolist()} for {len(wrong)}; mark those "
+        "edges in identifiable or learned as false",
+    )
+    return errors
+
+
+def require_share(name: str, value: object, example: float) -> None:
+    """Raise :class:`InputError` unless ``value`` is a number strictly between 0 and 1."""
+    require(
+        isinstance(value, int | float) and 0 < value < 1,
+        f"{name} must be a number between 0 and 1, got {value!r}; pass for example {example}",
+    )
+
+
+def require_mask(name: str, mask: EdgeMask, edge_probs: ReplicaProbs | EdgeProbs) -> None:
+    """Raise :class:`InputError` unless ``mask`` has one true or false per edge."""
+    shape = tuple(edge_probs.shape[-2:])
+    require(
+        isinstance(mask, Tensor) and mask.dtype == torch.bool and tuple(mask.shape) == shape,
+        f"{name} must be a tensor of booleans of shape {shape}, got {getattr(mask, 'dtype', type(mask).__name__)} of "
+        f"{tuple(getattr(mask, 'shape', ()))}; pass one true or false per ordered pair of nodes",
+    )
+
+
+def require_probabilities(name: str, values: Tensor, num_axes: int = 2) -> None:
+    """Raise :class:`InputError` unless ``values`` are probabilities of the edges of a graph, or of each replica."""
+    axes = "(replica, node, node)" if num_axes == 3 else "(node, node)"
+    shape = tuple(getattr(values, "shape", ()))
+    require(
+        isinstance(values, Tensor) and values.is_floating_point() and len(shape) == num_axes and shape[-1] == shape[-2],
+        f"{name} must be a tensor of floats {axes}, got {getattr(values, 'dtype', type(values).__name__)} of {shape}; "
+        "pass one probability per ordered pair of nodes",
+    )
+    outside = ~((values >= 0) & (values <= 1))
+    if outside.any():
+        place = outside.nonzero()[0].tolist()
+        value = values[tuple(place)].item()
+        raise InputError(f"{name} must have values in [0, 1], got {value} at {place}; leave out fits that broke down")
+
 
 ALWAYS_ABOVE = 0.9  # an edge always acts if its interval lies above this
 
@@ -184,3 +272,171 @@ def _require_probability(name: str, value: object) -> None:
         isinstance(value, int | float) and 0 <= value <= 1,
         f"{name} must be a probability from 0 to 1, got {value!r}; pass for example 0.5",
     )
+
+
+@dataclass(frozen=True)
+class EdgeIntervals:
+    """Intervals from ``low`` to ``high`` for each edge; ``simultaneous``: the level is joint for all edges."""
+
+    low: EdgeProbs
+    high: EdgeProbs
+    level: float
+    simultaneous: bool
+
+
+def bagged_edge_probs(replicas: ReplicaProbs) -> EdgeProbs:
+    r"""Return the mean over replicas, $\bar\theta = \frac1R \sum_r \theta^{(r)}$; exact for equal replicas.
+
+    >>> bagged_edge_probs(torch.tensor([[[0.25]], [[0.75]]]))
+    tensor([[0.5000]])
+    """
+    _require_replicas(replicas)
+    first = replicas[0].detach().double()
+    return (first + (replicas.detach().double() - first).mean(0)).to(replicas.dtype)
+
+
+def std_errors(replicas: ReplicaProbs, learned: EdgeMask | None = None) -> EdgeProbs:
+    r"""Return the standard error of each edge probability, $s = \sqrt{\sum_r (\theta^{(r)} - \bar\theta)^2 / (R - 1)}$.
+
+    It is the error of one fit. If ``learned`` is false, the edge is fixed and the error is 0.
+
+    >>> std_errors(torch.tensor([[[0.25]], [[0.75]]]))
+    tensor([[0.3536]])
+    """
+    _require_replicas(replicas)
+    deviation = replicas.detach().double().std(0, correction=1).to(replicas.dtype)
+    return torch.where(learned_edges(replicas, learned), deviation, 0.0)
+
+
+def intervals_around(
+    edge_probs: EdgeProbs,
+    std_errors: EdgeProbs,
+    degrees: float,
+    level: float = 0.95,
+    *,
+    simultaneous: bool = False,
+    learned: EdgeMask | None = None,
+    symmetric: bool = False,
+) -> EdgeIntervals:
+    r"""Return confidence intervals $\theta \pm q\,s$ of a given ``level``, clipped to [0, 1].
+
+    $s$ are the standard errors and $q$ is the $(1 + l) / 2$ quantile of Student's t with ``degrees`` of freedom, for
+    level $l$. With ``simultaneous`` the level is joint for all $m$ learned edges, and the quantile is that of
+    $(1 + l^{1/m}) / 2$ (Sidak): exact if the errors of edges are independent, conservative for normal errors of any
+    correlation (up to the noise in $s$). In a ``symmetric`` graph a pair counts as one of the $m$ edges.
+
+    If ``learned`` is false, or if the error is 0, the interval is the probability itself.
+
+    >>> intervals = intervals_around(torch.tensor([[0.5]]), torch.tensor([[0.1]]), degrees=9)
+    >>> intervals.low, intervals.high
+    (tensor([[0.2738]]), tensor([[0.7262]]))
+    """
+    require_probabilities("edge_probs", edge_probs)
+    require_positive("degrees", degrees, 9)
+    require_share("level", level, 0.95)
+    places = learned_edges(edge_probs, learned)
+    error = torch.zeros_like(edge_probs)
+    error[places] = checked_errors(std_errors, edge_probs, places).to(error.dtype)
+    num_edges = int(distinct_edges("edge_probs", edge_probs, learned, symmetric).sum()) if simultaneous else 1
+    reach = _quantile(level, degrees, max(1, num_edges)) * error
+    middle = edge_probs.detach()
+    return EdgeIntervals((middle - reach).clamp_min(0), (middle + reach).clamp_max(1), level, simultaneous)
+
+
+def edge_intervals(
+    replicas: ReplicaProbs,
+    level: float = 0.95,
+    *,
+    simultaneous: bool = False,
+    learned: EdgeMask | None = None,
+    symmetric: bool = False,
+) -> EdgeIntervals:
+    r"""Return :func:`intervals_around` the mean of replicas, with their standard errors and $R - 1$ degrees of freedom.
+
+    >>> replicas = torch.tensor([[[0.5, 0.0]] * 2, [[0.5, 0.0]] * 2, [[0.6, 0.0]] * 2])
+    >>> one, every = edge_intervals(replicas, 0.9), edge_intervals(replicas, 0.9, simultaneous=True)
+    >>> one.low[0], one.high[0]
+    (tensor([0.3647, 0.0000]), tensor([0.7019, 0.0000]))
+    >>> every.low[0], every.high[0]
+    (tensor([0.1823, 0.0000]), tensor([0.8844, 0.0000]))
+    """
+    middle, error = bagged_edge_probs(replicas), std_errors(replicas, learned)
+    return intervals_around(
+        middle, error, len(replicas) - 1, level, simultaneous=simultaneous, learned=learned, symmetric=symmetric
+    )
+
+
+def _require_replicas(replicas: ReplicaProbs) -> None:
+    require_probabilities("replicas", replicas, 3)
+    require(
+        len(replicas) >= 2,
+        f"replicas must be at least 2, got {len(replicas)}; fit more replicas",
+    )
+
+
+def _quantile(level: float, degrees: float, num_edges: int) -> float:
+    from scipy import stats
+
+    outside = -math.expm1(math.log(level) / num_edges)  # 1 - level^(1 / m), exact for many edges too
+    return float(stats.t.isf(outside / 2, degrees))
+
+
+NUM_BINS = 10  # as in Guo et al. 2017
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Mean probability, mean truth and number of edges of each nonempty bin, and the overall calibration error."""
+
+    predicted: Float[Tensor, " bin"]
+    true: Float[Tensor, " bin"]
+    count: Int[Tensor, " bin"]
+    calibration_error: float
+
+
+def reliability(
+    edge_probs: EdgeProbs,
+    truth: EdgeProbs,
+    *,
+    num_bins: int = NUM_BINS,
+    learned: EdgeMask | None = None,
+) -> Reliability:
+    r"""Return mean predicted and mean true probability of edges in bins of probability, and the calibration error.
+
+    $$\mathrm{ECE} = \sum_b \frac{n_b}{n} \, \Big| \operatorname{mean}_{ij \in b} \theta_{ij}
+    - \operatorname{mean}_{ij \in b} \theta^*_{ij} \Big|$$
+
+    Bin $b$ of $B$ contains the $n_b$ of $n$ edges with $(b - 1) / B < \theta_{ij} \le b / B$; the first bin includes 0.
+    Errors of opposite sign within a bin cancel. Edges that are not ``learned`` are excluded.
+
+    >>> truth = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+    >>> reliability(torch.tensor([[0.25, 0.25], [0.75, 1.0]]), truth, num_bins=2)
+    Reliability(predicted=tensor([0.2500, 0.8750], dtype=torch.float64), true=tensor([0.5000, 1.0000],
+    dtype=torch.float64), count=tensor([2, 2]), calibration_error=0.1875)
+    """
+    require_int("num_bins", num_bins)
+    predicted, true = _pairs_of_numbers(edge_probs, truth, learned)
+    ends = torch.linspace(0, 1, num_bins + 1, dtype=predicted.dtype, device=predicted.device)
+    place = torch.searchsorted(ends[1:-1].contiguous(), predicted)
+    count = torch.bincount(place, minlength=num_bins)
+    held = count > 0
+    predicted, true = (
+        torch.bincount(place, weights=values, minlength=num_bins)[held] / count[held] for values in (predicted, true)
+    )
+    error = float((count[held] * (predicted - true).abs()).sum() / count.sum())
+    return Reliability(predicted, true, count[held], error)
+
+
+def _pairs_of_numbers(edge_probs: EdgeProbs, truth: EdgeProbs, learned: EdgeMask | None) -> tuple[Tensor, Tensor]:
+    """Return predicted and true probability of each compared edge."""
+    require_probabilities("edge_probs", edge_probs)
+    require_probabilities("truth", truth)
+    require(
+        truth.shape == edge_probs.shape,
+        f"truth must have the shape of edge_probs, {tuple(edge_probs.shape)}, got {tuple(truth.shape)}; "
+        "pass the truth for the same nodes",
+    )
+    true = truth.to(edge_probs.device)
+    places = learned_edges(edge_probs, learned)
+    require(bool(places.any()), "learned must have at least one edge to compare, got none; mark some as true")
+    return edge_probs.detach().double()[places], true.double()[places]

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
-from tacit.assessment.uncertainty.checks import ReplicaProbs
+from tacit.assessment.uncertainty.decisions import ReplicaProbs
 from tacit.data import Pairs, bootstrap_rows, require_resamplable
 from tacit.errors import require
 from tacit.randomness import generator_for
