@@ -341,7 +341,7 @@ def test_no_command_shows_the_help(capsys):
 
 
 def test_help_does_not_import_torch():
-    code = "import sys; from tacit.cli import main\ntry: main(['demo', '--options as help'])\nexcept SystemExit: pass\n"
+    code = "import sys; from tacit.cli import main\ntry: main(['demo', '--help'])\nexcept SystemExit: pass\n"
     code += "assert 'torch' not in sys.modules, 'torch was imported'"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr

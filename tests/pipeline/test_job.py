@@ -222,9 +222,9 @@ def test_over_a_table_only_kept_edges_start_with_a_weight(folder):
     sections = {"graph": {"layout": "table", "k_correlated": 2}, "predictor": {"kind": "filter", "warm_start": True}}
     plan = plan_of(folder / "wide.csv", **sections)
     candidates = plan.model.graph.candidates
-    kept = candidates.used & (torch.rand(candidates.used.shape, generator=torch.Generator().manual_seed(0)) > 0.5)
+    kept = np.random.default_rng(0).random(int(candidates.used.sum())) > 0.5  # over the index of edges
     model = build_model(plan.config, plan.dataset, plan.rules, OwnParts(), 0, kept)
-    assert torch.equal(model.predictor.edge_weights.detach().abs().amax((2, 3)) > 0, kept)
+    assert torch.equal(model.predictor.edge_weights.detach().abs().amax((2, 3)) > 0, candidates.placed(kept))
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 
 import pytest
 import torch
 
-from tacit.assessment.evidence import model_evidence as edge_tests
-from tacit.assessment.evidence import model_evidence as retraining
 from tacit.assessment.evidence.model_evidence import Course
 from tacit.config import FitConfig
 from tacit.data.pair_tables import pairs_from_arrays
@@ -22,6 +21,8 @@ from tacit.training import FitSettings, fit
 WEIGHTS = torch.tensor([[0.8], [-0.6]])[..., None]  # (hop, in_channel, channel)
 TRUTH = torch.zeros(3, 3)
 TRUTH[[1, 2], [0, 1]] = 0.75
+
+removal = import_module("tacit.assessment.evidence.model_evidence")  # the name in the package is the function
 
 
 def make_plan(num_pairs=600, **graph):
@@ -39,10 +40,9 @@ def make_plan(num_pairs=600, **graph):
 @pytest.fixture
 def quick(monkeypatch):
     """Short trainings, all replicas in one program."""
-    monkeypatch.setattr(retraining, "fit", partial(retraining.fit, lift="vmap"))
-    monkeypatch.setattr(edge_tests, "SEARCH", Course(32, 0.5))
-    for module in (edge_tests, retraining):
-        monkeypatch.setattr(module, "SETTLE", Course(32, 0.5))
+    monkeypatch.setattr(removal, "fit", partial(removal.fit, lift="vmap"))
+    monkeypatch.setattr(removal, "SEARCH", Course(32, 0.5))
+    monkeypatch.setattr(removal, "SETTLE", Course(32, 0.5))
 
 
 def test_edges_that_do_not_exist_are_held_at_0(quick):

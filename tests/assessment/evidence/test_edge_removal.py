@@ -11,8 +11,6 @@ from scipy import integrate
 
 import oracles
 from tacit.assessment.evidence import model_evidence
-from tacit.assessment.evidence import model_evidence as edge_tests
-from tacit.assessment.evidence import model_evidence as retraining
 from tacit.assessment.evidence.flips import (
     differing_nodes,
     existence,
@@ -66,14 +64,14 @@ def evidence(model, pairs, **choices):
 @pytest.fixture
 def together(monkeypatch):
     """Train all replicas in one program, as on a GPU: faster, with the same result."""
-    monkeypatch.setattr(retraining, "fit", partial(retraining.fit, lift="vmap"))
-    monkeypatch.setattr(edge_tests, "SETTLE", Course(96, 0.5))
+    monkeypatch.setattr(removal, "fit", partial(removal.fit, lift="vmap"))
+    monkeypatch.setattr(removal, "SETTLE", Course(96, 0.5))
 
 
 @pytest.fixture
 def quick(monkeypatch, together):
     """Short trainings."""
-    monkeypatch.setattr(edge_tests, "SEARCH", Course(32, 0.5))
+    monkeypatch.setattr(removal, "SEARCH", Course(32, 0.5))
 
 
 @pytest.mark.parametrize("scope", ["node", "joint"])
@@ -154,7 +152,7 @@ def test_trainings_differ_by_the_removed_edges_alone():
 
 
 def test_edges_that_are_not_kept_are_held_at_0(monkeypatch):
-    monkeypatch.setattr(retraining, "SETTLE", Course(4, 0.2))
+    monkeypatch.setattr(removal, "SETTLE", Course(4, 0.2))
     truth, pairs = chain(128)
     model = fitted(torch.full((4, 4), 0.3), torch.eye(4, dtype=torch.bool))
     found = keep_edges(model, pairs, pairs[:64], SETTINGS, truth > 0, compile=False).graph
