@@ -40,6 +40,27 @@ def saturating(seed: int, rows: int = 1_500, nodes: int = NODES) -> System:
     return system("saturating", series[BURN_IN:], weights)
 
 
+def _received(
+    name: str,
+    rng: np.random.Generator,
+    rows: int,
+    theta: np.ndarray,
+    weight: float,
+    noise: float,
+    drawn: Callable[[], np.ndarray],
+) -> System:
+    """Return series whose edges are those of ``theta``; ``drawn`` returns which gates are open in a row."""
+    nodes, half = len(theta), len(theta) // 2
+    own = rng.uniform(0.2, 0.7, nodes) * np.where(np.arange(nodes) < half, 1.0, 0.5)
+    deviation = np.where(np.arange(nodes) < half, np.sqrt(1 - own**2), noise)  # sources have the deviation 1
+    signs = rng.choice([-1.0, 1.0], theta.shape)
+    series = deviation * rng.normal(size=(BURN_IN + rows, nodes))
+    for now in range(1, len(series)):
+        acting = weight * signs * ((theta > 0) & drawn())
+        series[now] += own * series[now - 1] + acting @ series[now - 1]
+    return System(name, (series[BURN_IN:],), theta > 0, theta)
+
+
 def gates(
     seed: int,
     rows: int = 1_500,
@@ -55,14 +76,7 @@ def gates(
     for node in range(half, nodes):
         for source in rng.choice(half, rng.integers(1, 3), replace=False):
             theta[node, source] = rng.uniform(low, high)
-    own = rng.uniform(0.2, 0.7, nodes) * np.where(np.arange(nodes) < half, 1.0, 0.5)
-    deviation = np.where(np.arange(nodes) < half, np.sqrt(1 - own**2), noise)  # sources have the deviation 1
-    signs = rng.choice([-1.0, 1.0], theta.shape)
-    series = deviation * rng.normal(size=(BURN_IN + rows, nodes))
-    for now in range(1, len(series)):
-        acting = weight * signs * (rng.random(theta.shape) < theta)
-        series[now] += own * series[now - 1] + acting @ series[now - 1]
-    return System("gates", (series[BURN_IN:],), theta > 0, theta)
+    return _received("gates", rng, rows, theta, weight, noise, lambda: rng.random(theta.shape) < theta)
 
 
 def common_gate(
@@ -73,14 +87,8 @@ def common_gate(
     theta, half = np.zeros((nodes, nodes)), nodes // 2
     for node in range(half, nodes):
         theta[node, rng.choice(half, 2, replace=False)] = often if node < half + nodes // 4 else 1.0
-    own = rng.uniform(0.2, 0.7, nodes) * np.where(np.arange(nodes) < half, 1.0, 0.5)
-    deviation = np.where(np.arange(nodes) < half, np.sqrt(1 - own**2), noise)
-    signs = rng.choice([-1.0, 1.0], theta.shape)
-    series = deviation * rng.normal(size=(BURN_IN + rows, nodes))
-    for now in range(1, len(series)):
-        acting = weight * signs * (theta > 0) * np.where(theta < 1, rng.random() < often, 1.0)
-        series[now] += own * series[now - 1] + acting @ series[now - 1]
-    return System("common_gate", (series[BURN_IN:],), theta > 0, theta)
+    always = theta == 1
+    return _received("common_gate", rng, rows, theta, weight, noise, lambda: always | (rng.random() < often))
 
 
 def gates_with_shared_noise(

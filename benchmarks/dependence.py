@@ -93,7 +93,8 @@ def one(kind: str, noise: str, seed: int) -> Figures:
     began = time.perf_counter()
     found = acting_by_likelihood(model, train, block=usual_block(len(train), REACH))
     seconds, edges = time.perf_counter() - began, probs > 0
-    low, high, theta = (values[edges] for values in (found.low, found.high, probs))
+    around = found.intervals()
+    low, high, theta = (values[edges] for values in (around.low, around.high, probs))
     return {
         "seed": seed,
         "edges": int(edges.sum()),

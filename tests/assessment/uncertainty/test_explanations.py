@@ -28,7 +28,13 @@ def regression(rng, kind, rows=1000, sources=1):
         "growing": (first, (0.5 + 0.15 * first.square()).sqrt()),
         "both": (acts * first, 0.3 * (1 + first.square()).sqrt()),
         "curve": (1.5 * torch.tanh(1.5 * first), 0.5),
+        "positive": (1.5 * acts * first.abs(), 0.5),
+        "skewed": (first, 0.5),
     }[kind]
+    if kind == "positive":  # measured from its mean, as the inputs of a fit are
+        sent[0] = first.abs() - first.abs().mean()
+    if kind == "skewed":
+        noise = -torch.rand(rows, generator=rng).double().log() - 1
     targets = 0.4 * own + effect + sent[1:].sum(0) + size * noise
     columns = torch.stack([own, torch.ones(rows, dtype=DOUBLE)], 1)
     sizes = noise_sizes(noise[:, None], [0])[:, 0]
@@ -58,6 +64,17 @@ def test_noise_that_grows_is_no_gate(rng):
     assert (found.edge_probs[0], found.high[0]) == (1, 1)
     assert found.p_values[0] > 0.05
     assert found.nats[0] < 0
+
+
+def test_a_source_that_is_never_negative_acts_from_zero(rng):
+    """While the gate is closed, the source has no effect, and not that of its mean."""
+    found = explained(regression(rng, "positive"))
+    assert found.low[0] < 0.5 < found.high[0] < 0.65
+    assert found.nats[0] > 15
+
+
+def test_skewed_noise_is_no_gate_with_a_far_origin(rng):
+    assert explained(regression(rng, "skewed")).high[0] == 1
 
 
 def test_a_gate_whose_noise_grows_as_well_is_a_gate(rng):

@@ -22,10 +22,16 @@ Likelihood ratios are divided by the ratio of robust to model variance of the ga
 growing noise (:func:`~tacit.local.gate_scales`). That of this regression, with its many
 numbers, is too uncertain.
 
+What does not reach the target while a gate is closed is the distance of the source from some origin: from 0 in units of
+the table for a source that is never negative, from its mean or its slow level for others. The inputs of a regression
+are distances from means and levels, so the origin is another one if the likelihood of the gate is then larger by
+``ORIGIN`` nats (:func:`_with_origins`). Otherwise a gate of a source such as sunshine would count as growing noise.
+
 An error of measurement in a source does not reach the target: at such a spike the edge does not act. That is no gate,
 so rows with unusual inputs are left out (:func:`usual_rows`). The choice depends on the inputs only and biases nothing.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -47,6 +53,8 @@ PRIOR_ROWS, MOST_SQUARE = 2.0, 25.0  # rows of usual size that are added; larges
 HEAVIER = 3.0  # nats by which heavy tails must fit better than normal noise
 USUAL = 1.4826  # deviation of a normal, in units of its median absolute deviation
 START = 0.7  # initial probability of a gate
+ORIGIN = 3.0  # nats by which the likelihood of a gate must be larger if it is from another origin than the mean
+ORIGINS = (0.1, 0.9)  # quantiles of the contribution that are tried first
 SMALLEST = 1e-3  # usual size of residuals, in units of their deviation
 TINY = 1e-9
 UNUSUAL = 5.0  # distance of an input from its median, in usual sizes
@@ -118,11 +126,13 @@ def explained_regressions(
     base = fit_gated(*_of_kind(data, StudentTNoise(1)))
     parts = [_with_explanations(*one) for one in zip(data, base, may_gate, strict=True)]
     normal, heavy = [one for one, _ in parts], _of_kind([one for one, _ in parts], StudentTNoise(1))
-    fits = zip(fit_gated(normal, [one.start() for one in normal]), fit_gated(*heavy), strict=True)
-    for place, (one, other) in enumerate(fits):
-        if other.log_likelihood - one.log_likelihood > HEAVIER:
-            parts[place] = heavy[0][place], parts[place][1]
-    return parts
+    chosen, fits = list[GatedRegression](), list[GatedFit]()
+    both = zip(fit_gated(normal, [one.start() for one in normal]), fit_gated(*heavy), strict=True)
+    for place, (one, other) in enumerate(both):
+        heavier = other.log_likelihood - one.log_likelihood > HEAVIER
+        chosen.append(heavy[0][place] if heavier else normal[place])
+        fits.append(other if heavier else one)
+    return list(zip(_with_origins(chosen, fits), (owners for _, owners in parts), strict=True))
 
 
 def explained_gates(
@@ -173,6 +183,65 @@ def explained_gates(
         every[:, mask] = torch.stack(values)
         found.append(ExplainedGates(*every))
     return found
+
+
+def _with_origins(data: Sequence[GatedRegression], fits: Sequence[GatedFit]) -> list[GatedRegression]:
+    """Return the regressions with contributions from their origins: those of the largest likelihood of a gate.
+
+    A gate with a far origin is nearly a constant that comes and goes, as skewed noise does. So the likelihood must be
+    larger than that of such a constant too, and the origin is within the values of the contribution. Edges that always
+    act are as before, since the constant is always in. ``fits`` are those without gates.
+    """
+    edges = [(node, source) for node, one in enumerate(data) for source in range(len(one.sent))]
+    tried, gates = list[GatedRegression](), list[GatedFit]()
+    bases = [one.with_constant_noise() for one in fits]  # growing noise already explains much of what a gate would
+    for quantile in (None, *ORIGINS):
+        for node, source in edges:
+            origin = 0.0 if quantile is None else float(data[node].sent[source].quantile(quantile))
+            tried.append(_moved(data[node], source, origin))
+            gates.append(bases[node].with_gate(source, START))
+    gates = fit_gated(tried, gates)
+    better = dict[int, int]()
+    for place in range(len(edges)):
+        centred, *others = range(place, len(tried), len(edges))
+        best = max(others, key=lambda other: gates[other].log_likelihood)
+        if gates[best].log_likelihood > gates[centred].log_likelihood + ORIGIN:
+            better[place] = best
+    # with an edge that always acts, and a constant that comes and goes
+    skewed, constants, owner = list[GatedRegression](), list[GatedFit](), list[int]()
+    for node in sorted({edges[place][0] for place in better}):
+        one, base = data[node], bases[node]
+        gated, logits = (torch.cat([values, torch.zeros_like(values[:1])]) for values in (base.gated, base.logits))
+        for sign in (1.0, -1.0):
+            weights = torch.cat([base.edges, torch.full_like(base.edges[:1], sign)])
+            constants.append(replace(base, edges=weights, gated=gated, logits=logits).with_gate(len(base.gated), START))
+            skewed.append(replace(one, sent=torch.cat([one.sent, torch.ones_like(one.sent[:1])])))
+            owner.append(node)
+    least = [-math.inf] * len(data)
+    for node, fit in zip(owner, fit_gated(skewed, constants), strict=True):
+        least[node] = max(least[node], fit.log_likelihood + ORIGIN)
+    better = {place: best for place, best in better.items() if gates[best].log_likelihood > least[edges[place][0]]}
+    # from there the exact maximum, with a constant that the gate opens and closes too
+    wide, starts = list[GatedRegression](), list[GatedFit]()
+    for place, best in better.items():
+        constant = torch.zeros_like(tried[best].sent)
+        constant[edges[place][1]] = 1
+        wide.append(replace(tried[best], sent=torch.cat([tried[best].sent, constant], 2)))
+        starts.append(replace(gates[best], edges=torch.cat([gates[best].edges, 0 * gates[best].edges], 1)))
+    found = list(data)
+    for (place, best), fit in zip(better.items(), fit_gated(wide, starts), strict=True):
+        node, source = edges[place]
+        sent, (weight, shift) = data[node].sent[source], fit.edges[source].tolist()
+        origin = float((sent - tried[best].sent[source])[0]) - (shift / weight if weight else 0.0)
+        found[node] = _moved(found[node], source, min(max(origin, float(sent.min())), float(sent.max())))
+    return found
+
+
+def _moved(data: GatedRegression, source: int, origin: float) -> GatedRegression:
+    """Return the regression in which the contribution of a source is its distance from ``origin``."""
+    sent = data.sent.clone()
+    sent[source] -= origin
+    return replace(data, sent=sent)
 
 
 def _of_kind(data: Sequence[GatedRegression], noise: ObservationModel) -> tuple[list[GatedRegression], list[GatedFit]]:
