@@ -130,12 +130,6 @@ def test_pyg_has_the_same_edges():
         assert {(NODES[j], NODES[i]): p for (j, i), p in rows} == {e: p for e, p in EDGES.items() if p > threshold}
 
 
-def test_pyg_that_is_not_there(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
-    with pytest.raises(InputError, match=r"to_pyg requires torch_geometric, .*; pip install 'tacit\[pyg\]'"):
-        table().to_pyg()
-
-
 def test_errors():
     with pytest.raises(InputError, match=r"probability must have shape \(2, 2\), .* got \(3, 3\)"):
         EdgeTable.of_matrices("ab", probability=PROBS)
