@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from dataclasses import replace
 
 import numpy as np
