@@ -42,9 +42,8 @@ traceback, a warning, more than 20 seconds of processor time, more than 3 GiB of
 new seed, and draws this page. `TACIT_FUZZ_SEED` repeats a run. The defects that were found are listed in
 `tests/fuzz/DEFECTS.md`.
 
-Not covered are valid calls of `tacit demo` and `tacit reproduce`, which train for minutes; files without read
-permission; numbers in a checkpoint that are finite and of the right shape but absurd (training then fails with exit
-code 1); and scikit-learn's own checks of X and y, whose messages may have several lines.
+Not covered are valid calls of `tacit demo` and `tacit reproduce`; files without read permission; absurd finite numbers
+in a checkpoint (training then fails with exit code 1); and scikit-learn's own checks of X and y.
 """
 FOUND = """# Defects that fuzzing found
 
