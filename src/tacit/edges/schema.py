@@ -93,10 +93,8 @@ _WITHIN = "set simultaneous=True in GraphOptions"
 EFFECT_UNIT = "standard deviations of the target per standard deviation of the source"
 
 COLUMNS: tuple[Column, ...] = (
-    Column("source", "the name of the node that the edge starts at", "node", empty_if="never empty", heading="source"),
-    Column(
-        "target", "the name of the node that depends on the source", "node", empty_if="never empty", heading="target"
-    ),
+    Column("source", "the node that the edge starts at", "node", empty_if="never empty", heading="source"),
+    Column("target", "the node that depends on the source", "node", empty_if="never empty", heading="target"),
     Column(
         "exists",
         "the probability, given the data, that the edge is needed at all",
