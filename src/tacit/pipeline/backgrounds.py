@@ -11,9 +11,11 @@ from tacit.assessment.evidence import (
     BELIEVED,
     FEWEST_CYCLES,
     FEWEST_ROWS,
+    HOURS,
     KINDS,
     MOST_SERIES,
     SHORTEST,
+    WEEKEND,
     Backgrounds,
     Candidates,
     Clock,
@@ -48,6 +50,7 @@ LEFT_OUT = (
 )
 TOO_SHORT = f"background = none: fewer than {2 * FEWEST_ROWS} rows cannot tell it from the nodes' own past"
 WORDS = {"trend": "slow trend", "shift": "level shift", "category": "weekends"}
+HOURS_WORDS = "hours of weekdays and weekends"
 
 
 def choose_backgrounds(dataset: Dataset, rules: EdgeRules, config: FitConfig) -> Backgrounds | None:
@@ -117,7 +120,7 @@ def _term(name: str, clock: Clock) -> Term | None:
         f"background names '{name}', which requires {FEWEST_CYCLES} cycles or more, got {clock.cycles(period):.2g} in "
         f"{clock.cycles(DAY):.3g} days; leave it out, or pass more rows",
     )
-    return Term("category") if name == "weekend" else Term("wave", place=period)
+    return WEEKEND if name == "weekend" else Term("wave", place=period)
 
 
 def fit_background(evidence: RegressionEvidence, source: Source, options: DataOptions, seed: int) -> Background:
@@ -138,7 +141,9 @@ def fit_background(evidence: RegressionEvidence, source: Source, options: DataOp
         ]
         harmonics = max(term.harmonic for terms in near for term in terms)
         found[Wave(wave.place, harmonics)] = [bool(terms) for terms in near]
-    weekends = [any(term.kind == "category" for term in terms) for terms in best]
+    hours, weekends = ([term in terms for terms in best] for term in (HOURS, WEEKEND))
+    if any(hours):
+        found[Category("weekend hour")] = hours
     if any(weekends):
         found |= {Category("weekend", earlier): weekends for earlier in (0.0, backgrounds.clock.step)}
     ends_and_exists = zip(*(one.tolist() for one in evidence.edges()), strict=True)
@@ -245,7 +250,7 @@ def background_words(backgrounds: Backgrounds | None, nodes: Sequence[str]) -> l
 def _term_words(term: Term, merged: Sequence[Term], clock: Clock) -> str:
     """Return a term in words; ``merged`` has one wave for each period."""
     if term.kind != "wave":
-        return WORDS[term.kind]
+        return HOURS_WORDS if term == HOURS else WORDS[term.kind]
     return _cycle(next(one for one in merged if _same(one, term, clock)), clock)
 
 

@@ -226,7 +226,10 @@ class BackgroundSearch:
             tried, which = [], []
             for k, of_target in enumerate(scores):
                 best = self._weighted(of_target)[0].terms
-                kept = (one for one in best if not one.kind == group[0].kind == "trend")
+                kept = [one for one in best if not any(self._replaces(term, one) for term in group)]
+                if any(self.clock.contains(one, term) for one in kept for term in group):
+                    tried.append(best)
+                    continue
                 tried.append(tuple(sorted({*kept, *group})))
                 if tried[k] not in of_target:
                     which.append(k)
@@ -312,7 +315,7 @@ class BackgroundSearch:
             added = [term for part in parts for term in self._best_terms(part, chosen, parents)]
             for k, term in zip(left, added, strict=True):
                 if term is not None:
-                    kept = tuple(one for one in chosen[k] if not (one.kind == term.kind == "trend"))
+                    kept = tuple(one for one in chosen[k] if not self._replaces(term, one))
                     chosen[k] = tuple(sorted((*kept, term)))
             left = [k for k, term in zip(left, added, strict=True) if term is not None]
         return chosen
@@ -381,14 +384,10 @@ class BackgroundSearch:
         for term, numbers in self._offered(which, chosen).items():
             shares = self._shares(term, basis[numbers], left[numbers], root[numbers]) / total[numbers]
             for number, share in zip(numbers, shares.tolist(), strict=True):
-                present = [one for one in chosen[which[number]] if one.kind == term.kind == "trend"]
-                nested = present and term.size % present[0].size == 0
-                offer(
-                    number,
-                    share,
-                    term,
-                    self._price(present[0], which[number], chosen[which[number]]) if nested else 0.0,
-                )
+                present = chosen[which[number]]
+                replaced = [one for one in present if self._replaces(term, one)]
+                nested = [one for one in replaced if one.kind != "trend" or term.size % one.size == 0]
+                offer(number, share, term, sum(self._price(one, which[number], present) for one in nested))
         if self.clock.has_trends and "shift" in self.kinds:
             for number, (explained, shift) in enumerate(self._shifts(which, chosen, basis, left, root)):
                 if shift is not None:
@@ -408,7 +407,8 @@ class BackgroundSearch:
         for number, k in enumerate(which):
             coarsest = max((term.size for term in chosen[k] if term.kind == "trend"), default=0)
             for term in self.fixed:
-                if term not in chosen[k] and (term.kind != "trend" or term.size > coarsest):
+                inside = term in chosen[k] or any(self.clock.contains(one, term) for one in chosen[k])
+                if not inside and (term.kind != "trend" or term.size > coarsest):
                     found.setdefault(term, []).append(number)
             for term in chosen[k]:
                 higher = term._replace(harmonic=term.harmonic + 1, searched=1.0)
@@ -417,6 +417,7 @@ class BackgroundSearch:
                     and higher.harmonic <= MOST_HARMONICS
                     and term.place / higher.harmonic >= SHORTEST * self.clock.step
                     and higher not in chosen[k]
+                    and not any(self.clock.contains(one, higher) for one in chosen[k])
                 ):
                     found.setdefault(higher, []).append(number)
         return found
@@ -600,6 +601,10 @@ class BackgroundSearch:
             if other < SAME_PHASE * inside:
                 return 0.0, None
         return gain, Term("wave", place=self.clock.step / frequency, searched=searched)
+
+    def _replaces(self, term: Term, other: Term) -> bool:
+        """Return whether a term takes the place of another one of a target: a trend that of the other trend."""
+        return self.clock.contains(term, other) or (term.kind == other.kind == "trend")
 
     def _halves(self) -> tuple[Tensor, Tensor]:
         """Return the rows of the first and the second half: of the series if there are several, else of the rows."""
