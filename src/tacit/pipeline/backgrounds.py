@@ -41,6 +41,7 @@ NAMED = 3  # nodes in a sentence
 # so that slow terms and cycles are both visible.
 MOST_CURVES, MOST_CURVE_SERIES, MOST_POINTS = 20, 10, 1000
 PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
+CATEGORIES = {"weekend": (WEEKEND, DAY), "hours": (HOURS, DAY / 24)}  # and the largest distance of rows
 SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
 SLOW = ("trend", "shift")
 NONE = "background = none: no node needs a {kinds}"
@@ -108,8 +109,8 @@ def _term(name: str, clock: Clock) -> Term | None:
         f"background names '{name}', but the times are numbers, not dates; write times as YYYY-MM-DD HH:MM:SS, or name "
         "'cycle' to search for a period",
     )
-    period = WEEK if name == "weekend" else PERIODS[name]
-    longest = DAY if name == "weekend" else period / SHORTEST
+    period = WEEK if name in CATEGORIES else PERIODS[name]
+    longest = CATEGORIES[name][1] if name in CATEGORIES else period / SHORTEST
     require(
         clock.step <= longest,
         f"background names '{name}', which requires rows at most {longest / 3600:.3g} hours apart, got "
@@ -120,7 +121,7 @@ def _term(name: str, clock: Clock) -> Term | None:
         f"background names '{name}', which requires {FEWEST_CYCLES} cycles or more, got {clock.cycles(period):.2g} in "
         f"{clock.cycles(DAY):.3g} days; leave it out, or pass more rows",
     )
-    return WEEKEND if name == "weekend" else Term("wave", place=period)
+    return CATEGORIES[name][0] if name in CATEGORIES else Term("wave", place=period)
 
 
 def fit_background(evidence: RegressionEvidence, source: Source, options: DataOptions, seed: int) -> Background:
