@@ -33,6 +33,7 @@ from torch.nn.utils.rnn import pad_sequence
 from tacit.assessment.evidence.averaging import Tableau, orthonormal, quadratic_forms
 from tacit.assessment.evidence.backgrounds import (
     FEWEST_ROWS,
+    HOURS,
     KINDS,
     SHORTEST,
     Backgrounds,
@@ -200,6 +201,12 @@ class BackgroundSearch:
         given = self._score(second, scores, late, parents)
         again = self._grown(self._pruned(second, given), given)
         self._score(again, scores, [k for k in late if again[k] not in scores[k]], given)
+        # one term with a mean for each hour hides cheaper waves of a day, which are added one by one
+        hourly = [k for k in range(count) if any(HOURS in terms for terms in scores[k])]
+        fixed, self.fixed = self.fixed, [term for term in self.fixed if term != HOURS]
+        waves = self._grown(nothing, none, hourly)
+        self.fixed = fixed
+        self._score(waves, scores, [k for k in hourly if waves[k] not in scores[k]], given)
         self._offer_terms_of_sources(scores)
         for _ in range(3):  # the priors of the kinds, from all targets
             best = [self._weighted(one)[0].terms for one in scores]
@@ -302,11 +309,14 @@ class BackgroundSearch:
         return basis, left - (basis @ (basis.mT @ left[:, :, None]))[:, :, 0]
 
     def _grown(
-        self, start: Sequence[tuple[Term, ...]], parents: Bool[Tensor, "target candidate"]
+        self,
+        start: Sequence[tuple[Term, ...]],
+        parents: Bool[Tensor, "target candidate"],
+        which: Sequence[int] | None = None,
     ) -> list[tuple[Term, ...]]:
-        """Add the best term to each target until none pays for itself."""
+        """Add the best term to each target, or to some of them, until none pays for itself."""
         chosen = list(start)
-        left = list(range(len(chosen)))
+        left = list(range(len(chosen))) if which is None else list(which)
         for _ in range(MOST_TERMS):
             if not left:
                 break
