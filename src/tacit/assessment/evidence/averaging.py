@@ -24,7 +24,7 @@ summed. With prior odds $\pi_j / (1 - \pi_j)$ for each candidate, an edge exists
 
 $$P(j \in M \mid \text{data}) = \sum_{M \ni j} p(M) e^{\ell(M)} \Big/ \sum_M p(M) e^{\ell(M)}.$$
 
-With few candidates all sets are enumerated, one flip at a time (Gray code). With more candidates the sets are sampled
+With few candidates all sets are enumerated: each candidate in turn doubles them, left out or eliminated. With more candidates the sets are sampled
 by the weighted tempered Gibbs sampler of Zanella and Roberts (2019). With $\gamma_j = 1$ for $j \in M$, the group to
 flip is drawn with weight $\omega_j = \eta_j / p(\gamma_j \mid \gamma_{-j})$,
 $\eta_j = p(\gamma_j = 1 \mid \gamma_{-j}) + c / K$. Each state has weight $1 / \sum_j \omega_j$. The inclusion
@@ -195,7 +195,8 @@ def without_columns(
     return matrices
 
 
-MOST_ENUMERATED = 9  # candidates: 512 sets
+MOST_ENUMERATED = 12  # candidates: 4,096 sets
+CACHED_BYTES = 4e6  # of the matrices of all sets of some chains
 STEPS = 150  # flips of the sampler after the burn-in PART
 PART = 0.4
 FOCUS = 0.5  # c: larger values visit unlikely candidates more often
@@ -262,17 +263,31 @@ def inclusion_probs(
 def enumerate_sets(
     tableau: Tableau, likelihood: MarginalLikelihood
 ) -> tuple[Float[Tensor, "set group"], Float[Tensor, "chain set"]]:
-    """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each."""
-    chains, groups = tableau.included.shape
-    sets, left = [], []
-    for number in range(2**groups):
-        sets.append(tableau.included[0].clone())
-        left.append(tableau.residuals.clone())
-        if number + 1 < 2**groups:
-            lowest = ((number + 1) & -(number + 1)).bit_length() - 1  # the bit that a Gray code changes next
-            tableau.flip(torch.full((chains,), lowest))
-    members = torch.stack(sets).to(tableau.matrices)
-    return members, likelihood(torch.stack(left, 1), tableau.sizes @ members.mT)
+    """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each; the sets must be empty.
+
+    Each group in turn doubles the sets: it is left out, or eliminated. The matrices shrink as their number grows. Too
+    large sets have -inf.
+    """
+    groups, size = tableau.included.shape[1], tableau.group_size
+    members = (torch.arange(2**groups)[:, None] >> torch.arange(groups)) & 1
+    channels = tableau.matrices.shape[1] - tableau.num_parents
+    each = max(2**group * ((groups - group) * size + channels) ** 2 for group in range(groups + 1))
+    left = []
+    for some in torch.split(tableau.matrices, max(1, int(CACHED_BYTES / (8 * each)))):
+        rest = some[:, None]  # (chain, set, column, column)
+        for _ in range(groups):
+            block, cross = rest[..., :size, :size], rest[..., :size, size:]
+            out = rest[..., size:, size:]
+            if size == 1:
+                given = out - cross.mT * (cross / block)
+            else:
+                given = out - cross.mT @ (torch.linalg.inv_ex(block).inverse @ cross)
+            rest = torch.cat([out, given], 1)
+        left.append(rest.diagonal(dim1=2, dim2=3))
+    sets = members.to(tableau.matrices)
+    columns = tableau.sizes @ sets.mT
+    too_large = (columns > MOST_COLUMNS * (likelihood.rows - likelihood.always)[:, None]) & (columns > 0)
+    return sets, likelihood(torch.cat(left), columns).masked_fill_(too_large, -torch.inf)
 
 
 def averaged(
