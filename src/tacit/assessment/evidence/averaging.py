@@ -40,6 +40,7 @@ from torch import Generator, Tensor
 Matrices = Float[Tensor, "chain column column"]
 FLOOR = 1e-4
 TINY = 1e-8  # share of a column's sum of squares below which the own past fully explains it
+SURE = 1e-3  # share of a column's size that other columns must leave over for sums of squares without a basis
 
 
 @dataclass
@@ -151,24 +152,38 @@ def quadratic_forms(
 
 
 def cross_products(
-    values: Float[Tensor, "chain both row"],
-    always: Float[Tensor, "chain always row"],
-    weights: Float[Tensor, "chain row"],
-    channels: int,
+    columns: Float[Tensor, "chain all row"], weights: Float[Tensor, "chain row"], num_always: int, channels: int
 ) -> Float[Tensor, "chain both both"]:
-    """Return $T$ of each target: weighted cross products, residualised on the always included columns.
+    r"""Return $T$ of each target: weighted cross products, residualised on the always included columns.
 
-    ``values``  the columns of the parents, then ``channels`` columns of the target
+    ``columns``  those of the parents, then ``channels`` of the target, then those that are always included
+
+    With $X$ all other columns and $A$ those always included, $T = X^T X - X^T A (A^T A)^{-1} A^T X$, from one product of
+    all columns. Where $A$ is nearly collinear, or explains nearly all of a target, an orthonormal basis is used.
     """
-    root = weights.sqrt()[:, None]
-    values = values * root
-    basis = orthonormal(always * root)
-    before = torch.linalg.vector_norm(values, dim=2).square() + FLOOR  # a constant column has sum of squares 0
+    both = columns.shape[1] - num_always
+    rows = columns * weights.sqrt()[:, None]
+    products = rows @ rows.mT
+    sizes = products.diagonal(dim1=1, dim2=2).clone()
+    before = sizes[:, :both] + FLOOR  # a constant column has sum of squares 0
     before[:, -channels:] = 0
-    values.baddbmm_(values @ basis, basis.mT, alpha=-1)
-    products: Float[Tensor, "chain both both"] = values @ values.mT
-    products.diagonal(dim1=1, dim2=2).add_(TINY * before)
-    return products
+    roots = sizes[:, both:].sqrt()
+    empty = roots <= TINY * roots.amax(1, keepdim=True)
+    scale = roots.masked_fill(empty, torch.inf)[..., None]
+    block = products[:, both:, both:] / (scale * scale.mT)
+    block.diagonal(dim1=1, dim2=2).add_(empty)
+    factors, failed = torch.linalg.cholesky_ex(block)
+    part = torch.linalg.solve_triangular(factors, products[:, both:, :both] / scale, upper=False)
+    found: Float[Tensor, "chain both both"] = products[:, :both, :both].baddbmm(part.mT, part, alpha=-1)
+    left, whole = found.diagonal(dim1=1, dim2=2)[:, -channels:], sizes[:, both - channels : both]
+    near = factors.diagonal(dim1=1, dim2=2) < SURE
+    lost = (failed > 0) | near.any(1) | (left < SURE**2 * whole).any(1)
+    if lost.any():
+        some, always = rows[lost, :both], orthonormal(rows[lost, both:])
+        some.baddbmm_(some @ always, always.mT, alpha=-1)
+        found[lost] = some @ some.mT
+    found.diagonal(dim1=1, dim2=2).add_(TINY * before)
+    return found
 
 
 def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row column"]:
