@@ -24,11 +24,11 @@ summed. With prior odds $\pi_j / (1 - \pi_j)$ for each candidate, an edge exists
 
 $$P(j \in M \mid \text{data}) = \sum_{M \ni j} p(M) e^{\ell(M)} \Big/ \sum_M p(M) e^{\ell(M)}.$$
 
-With few candidates all sets are enumerated: each candidate in turn doubles them, left out or eliminated. With more candidates the sets are sampled
-by the weighted tempered Gibbs sampler of Zanella and Roberts (2019). With $\gamma_j = 1$ for $j \in M$, the group to
-flip is drawn with weight $\omega_j = \eta_j / p(\gamma_j \mid \gamma_{-j})$,
-$\eta_j = p(\gamma_j = 1 \mid \gamma_{-j}) + c / K$. Each state has weight $1 / \sum_j \omega_j$. The inclusion
-probabilities are means of the full conditionals, which the tableau provides for all candidates at once.
+With few candidates all sets are enumerated: each candidate in turn doubles them, left out or eliminated. With more
+candidates the sets are sampled by the weighted tempered Gibbs sampler of Zanella and Roberts (2019). With
+$\gamma_j = 1$ for $j \in M$, the group to flip is drawn with weight $\omega_j = \eta_j / p(\gamma_j \mid
+\gamma_{-j})$, $\eta_j = p(\gamma_j = 1 \mid \gamma_{-j}) + c / K$. Each state has weight $1 / \sum_j \omega_j$. The
+inclusion probabilities are means of the full conditionals, which the tableau provides for all candidates at once.
 """
 
 from dataclasses import dataclass
@@ -158,8 +158,8 @@ def cross_products(
 
     ``columns``  those of the parents, then ``channels`` of the target, then those that are always included
 
-    With $X$ all other columns and $A$ those always included, $T = X^T X - X^T A (A^T A)^{-1} A^T X$, from one product of
-    all columns. Where $A$ is nearly collinear, or explains nearly all of a target, an orthonormal basis is used.
+    With $X$ all other columns and $A$ those always included, $T = X^T X - X^T A (A^T A)^{-1} A^T X$, from one product
+    of all columns. Where $A$ is nearly collinear, or explains nearly all of a target, an orthonormal basis is used.
     """
     both = columns.shape[1] - num_always
     rows = columns * weights.sqrt()[:, None]

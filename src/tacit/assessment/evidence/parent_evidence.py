@@ -118,6 +118,7 @@ def parent_evidence(
     backgrounds: Backgrounds | None = None,
     grouped: bool = True,
     driven: bool = True,
+    averaged: bool = True,
     smallest: float = SMALLEST,
     earlier: ParentEvidence | None = None,
 ) -> ParentEvidence:
@@ -130,8 +131,9 @@ def parent_evidence(
     ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
     Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.volatility`); effects
-    are those of linear regressions. ``grouped`` allows groups of copies. The forms, the drivers and the weights of the
-    rows are those of ``earlier`` evidence from the same pairs, if it is given.
+    are those of linear regressions. ``grouped`` allows groups of copies. Without ``averaged``, only the common form
+    beside the likeliest background is used. The forms, the drivers and the weights of the rows are those of ``earlier``
+    evidence from the same pairs, if it is given.
     """
     beside, covariates = [(torch.ones(len(candidates.targets), dtype=DOUBLE), pairs, layout)], layout.known
     if backgrounds is not None:
@@ -164,6 +166,9 @@ def parent_evidence(
             row_weights = with_volatility(simple, candidates, none, observation).row_weights
             forms = given or choose_forms(pairs, layout, candidates, horizon, row_weights)
             form, search = forms[0][0], (forms, driving, row_weights)
+    if not averaged:
+        every_target = torch.ones(len(candidates.targets), dtype=DOUBLE)
+        forms, beside = [(form, every_target)], [(every_target, pairs, layout)]
     plain = build_columns(pairs, layout, form)
     columns = replace(plain, row_weights=row_weights)
     if observation is not None:
