@@ -51,7 +51,7 @@ from tacit.training import (
 HALVINGS = (0.1, 0.2)  # fractions of the training after which the worse half of the replicas stops
 STOPPED_VALUES = 2000  # values of the test part that are scored after Ctrl-C, so that the run ends soon
 STOPPED = "the run was stopped: the scores use {pairs} of {all} test pairs, evenly spaced"
-GOING_ON = 1 / 3  # of the epochs, for a trained model with more edges
+GOING_ON = 1 / 2  # of the epochs, for a trained model with more edges
 PRELIMINARY = "Training was stopped before its end: the result is preliminary."
 
 
