@@ -8,12 +8,18 @@ from tacit.graph.candidate_edges import (
     aggregate,
     boolean_powers,
     candidate_powers,
+    disjoint_edges,
     free_bytes,
+    powers,
     reachability,
+    relaxed_powers,
     require_memory,
     soft_powers,
     step_bytes,
     walks_within,
+    weigh_edges,
+    weight_within_reach,
+    with_self_loops,
 )
 from tacit.graph.conditional import PRIOR_DEVIATION, ConditionalBernoulliGraph, EdgeProbsPerPair, Features, shrinkage_of
 from tacit.graph.context_variables import (
@@ -30,6 +36,7 @@ from tacit.graph.context_variables import (
 )
 from tacit.graph.distribution import Context, GraphDistribution
 from tacit.graph.edge_rules import ANY_LAG, EdgeRules, LagRange, LagRanges, NamedNodes
+from tacit.graph.layouts import AllPairs, Layout, layout_of
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
 from tacit.graph.mixture import Blocks, MixtureGraph
 from tacit.graph.nearest import correlated_pairs, nearest_candidates
@@ -39,6 +46,7 @@ from tacit.graph.rules_file import read_edge_rules
 __all__ = [
     "ANY_LAG",
     "PRIOR_DEVIATION",
+    "AllPairs",
     "AnyGraphs",
     "BernoulliGraph",
     "Blocks",
@@ -58,6 +66,7 @@ __all__ = [
     "GraphDistribution",
     "LagRange",
     "LagRanges",
+    "Layout",
     "Link",
     "MixtureGraph",
     "NamedNodes",
@@ -74,13 +83,20 @@ __all__ = [
     "candidate_powers",
     "correlated_pairs",
     "density_prior",
+    "disjoint_edges",
     "free_bytes",
+    "layout_of",
     "nearest_candidates",
+    "powers",
     "reachability",
     "read_edge_rules",
+    "relaxed_powers",
     "require_memory",
     "shrinkage_of",
     "soft_powers",
     "step_bytes",
     "walks_within",
+    "weigh_edges",
+    "weight_within_reach",
+    "with_self_loops",
 ]

@@ -56,6 +56,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -64,7 +65,7 @@ from torch import Tensor
 
 from tacit.edges import EdgeIndex
 from tacit.errors import InputError, require, require_int
-from tacit.shapes import EdgeMask, Graphs, Samples
+from tacit.shapes import DrawCost, EdgeMask, Graphs, Samples
 
 # Peak bytes per edge while a table is built from edges: both ends, their sorted keys, the order, place and row of each
 # edge, and the table itself. Measured: 103 to 105 at 5 and 9 million edges.
@@ -189,6 +190,9 @@ def _text(path: Path) -> str:
 # Cost of a row beside its candidates, in units of one candidate: storing its node, and adding its sum to those of the
 # node's other rows. Any small number works; with 0, a table of one column would always be the smallest.
 ROW_COST = 8
+# A pass of a predictor gathers this many numbers per node or slot, and at most 2^27 (half a gigabyte) for all pairs.
+GATHERED, MOST_GATHERED, MOST_PAIRS = 32, 2**27, 64
+EVIDENCE_BYTES = 100  # of the tests, for each candidate
 WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
@@ -207,6 +211,10 @@ class CandidateEdges:
     >>> candidates.positions(source=torch.tensor([2, 2]), target=torch.tensor([3, 0])).tolist()
     [6, -1]
     """
+
+    name: ClassVar[str] = "table"
+    stored: ClassVar[tuple[str, ...]] = ("row_node", "sources", "used")  # names of the tensors in files
+    longest_walk: ClassVar[int] = 1  # of :meth:`reaching`: reached nodes are not listed
 
     num_nodes: int
     row_node: Int[Tensor, " row"]  # which node a row belongs to; arange(num_nodes) when every node has one row
@@ -273,11 +281,6 @@ class CandidateEdges:
         target, source = mask.nonzero().unbind(1)
         return cls.from_edges(source, target, len(mask))
 
-    def among(self, kept: Bool[Tensor, "row slot"]) -> "CandidateEdges":
-        """Return a table of the same shape in which only the candidates ``kept`` are used."""
-        used = self.used & kept
-        return replace(self, sources=torch.where(used, self.sources, self.row_node[:, None]), used=used)
-
     @property
     def num_edges(self) -> int:
         """Number of candidates that are used."""
@@ -287,10 +290,71 @@ class CandidateEdges:
         """Return source and target of each edge, in the order of the table: by target, then by source."""
         return self.sources[self.used], self.row_node.repeat_interleave(self.used.sum(1))
 
-    def index(self, nodes: Sequence[str]) -> EdgeIndex:
-        """Return the index of the edges, in the order of the table."""
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and slots."""
+        rows, slots = self.sources.shape
+        return rows, slots
+
+    @property
+    def num_candidates(self) -> int:
+        """Number of candidates."""
+        return self.num_edges
+
+    @property
+    def targets(self) -> Int[Tensor, "row slot"]:
+        """The target of each slot."""
+        return self.row_node[:, None].expand_as(self.sources)
+
+    @property
+    def between(self) -> EdgeMask:
+        """Which slots link different nodes."""
+        return self.used & (self.sources != self.targets)
+
+    @property
+    def evidence_bytes(self) -> int:
+        """Memory of the tests of which edges exist."""
+        return EVIDENCE_BYTES * self.num_edges
+
+    @property
+    def written_bytes(self) -> int:
+        """Memory of the results that are written; less than that of a training."""
+        return 0
+
+    @property
+    def words(self) -> str:
+        """What a graph is over, for messages."""
+        return f"{self.num_edges:,} candidates of {self.num_nodes:,} nodes"
+
+    @property
+    def smaller(self) -> str:
+        """What a user can do for a smaller graph."""
+        return "name fewer candidates"
+
+    @property
+    def others(self) -> "CandidateEdges":
+        """The possible sources of each node, as a table."""
+        return self
+
+    def among(self, kept: EdgeMask) -> "CandidateEdges":
+        """Return a table of the same shape in which only the candidates ``kept`` are used."""
+        used = self.used & kept
+        return replace(self, sources=torch.where(used, self.sources, self.row_node[:, None]), used=used)
+
+    def ends(self, chosen: EdgeMask) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"]]:
+        """Return source and target of each chosen edge, in the order of ``chosen.nonzero()``."""
+        row, slot = chosen.nonzero().unbind(1)
+        return self.sources.to(chosen.device)[row, slot], self.row_node.to(chosen.device)[row]
+
+    def index(self, nodes: Sequence[str], *, symmetric: bool = False) -> EdgeIndex:
+        """Return the index of the edges, in the order of the table; a table has no symmetric graphs."""
         source, target = (ends.cpu().numpy() for ends in self.edges())
-        return EdgeIndex(source, target, tuple(nodes), tuple(nodes))
+        return EdgeIndex(source, target, tuple(nodes), tuple(nodes), symmetric)
+
+    def vector(self, values: Shaped[Tensor, "row slot"]) -> Shaped[np.ndarray, " edge"]:
+        """Return numbers in the layout of the table as a vector over the index."""
+        found: np.ndarray = values.detach().cpu()[self.used.cpu()].numpy()
+        return found
 
     def placed(self, values: Shaped[np.ndarray, " edge"], fill: float = 0) -> Shaped[Tensor, "row slot"]:
         """Return a vector over the index in the layout of the table, with ``fill`` in empty slots."""
@@ -298,6 +362,54 @@ class CandidateEdges:
         table = torch.full(self.used.shape, fill, dtype=found.dtype)
         table[self.used.cpu()] = found
         return table
+
+    def entries(self, places: Int[Tensor, " edge"]) -> Int[Tensor, " edge"]:
+        """Return flat positions in the table of edges given as target * number of nodes + source."""
+        return self.positions(places % self.num_nodes, places // self.num_nodes)
+
+    def in_matrix(self, values: Tensor, fill: float = 0.0, axis: int = 0) -> Tensor:
+        """Return values with one entry per slot, axes ``axis`` and the next, with one entry per pair of nodes.
+
+        >>> table = CandidateEdges.from_edges(torch.tensor([1, 2]), torch.tensor([0, 0]), num_nodes=3)
+        >>> table.in_matrix(torch.tensor([[0.2, 0.3], [0.0, 0.0], [0.0, 0.0]]), fill=-1).tolist()[0]
+        [-1.0, 0.20000000298023224, 0.30000001192092896]
+        """
+        size, device = self.num_nodes, values.device
+        source, target = self.to(device).edges()
+        listed = values.flatten(axis, axis + 1).index_select(axis, self.used.flatten().nonzero()[:, 0].to(device))
+        before, after = listed.shape[:axis], listed.shape[axis + 1 :]
+        full = listed.new_full((*before, size * size, *after), fill)
+        return full.index_copy(axis, target * size + source, listed).view(*before, size, size, *after)
+
+    def from_table(self, values: Tensor, table: "CandidateEdges") -> Tensor:
+        """Return values over the table :attr:`others` or :meth:`among`, which have this layout."""
+        del table
+        return values
+
+    def to_table(self, values: Tensor, table: "CandidateEdges", fill: float = 0.0) -> Tensor:
+        """Return values over the table :attr:`others` or :meth:`among`, which have this layout."""
+        del table, fill
+        return values
+
+    def reaching(
+        self, graphs: Float[Tensor, "graph row slot"], node: Int[Tensor, " graph"], num_steps: int
+    ) -> Bool[Tensor, "graph node"]:
+        """Return which nodes reach one node of each graph over at most ``num_steps`` edges, 0 or 1; itself included."""
+        reaching = torch.zeros(len(node), self.num_nodes, dtype=torch.bool, device=node.device)
+        reaching[torch.arange(len(node), device=node.device), node] = True
+        if num_steps:
+            graph, row, slot = (graphs > 0).nonzero(as_tuple=True)
+            reads = self.sources[row, slot] == node[graph]
+            reaching[graph[reads], self.row_node[row[reads]]] = True
+        return reaching
+
+    def most_pairs(self, num_graphs: int, *, local: bool) -> int:
+        """Return how many pairs can share a pass of a predictor, which gathers numbers for each pair and graph.
+
+        ``local``  whether it gathers per node; a predictor with two or more hops gathers per slot
+        """
+        gathered = num_graphs * GATHERED * (self.num_nodes if local else self.sources.numel())
+        return max(1, min(MOST_PAIRS, MOST_GATHERED // gathered))
 
     def positions(self, source: Int[Tensor, " edge"], target: Int[Tensor, " edge"]) -> Int[Tensor, " edge"]:
         """Return the flat position of each edge in the table (row times width plus slot), -1 for edges not in it.
@@ -398,6 +510,7 @@ class CandidateGraphs:
 
     values: Graphs
     candidates: CandidateEdges
+    self_loops: bool = False  # products have an edge from each node to itself, whatever the values say
 
     @property
     def shape(self) -> torch.Size:
@@ -408,8 +521,12 @@ class CandidateGraphs:
         """Sum, for every node, the messages of the nodes that it reads."""
         sent = self.from_sources(messages)  # (batch, graph or 1, row, slot, channel)
         if messages.shape[1] == 1:  # shared by all graphs: gather once, then one product per row
-            return self.by_node(torch.einsum("bsrk,brkc->bsrc", self.values, sent[:, 0]), -2)
-        return self.by_node((self.values[..., None] * sent).sum(-2), -2)  # compiled, one pass that gathers and adds
+            total = self.by_node(torch.einsum("bsrk,brkc->bsrc", self.values, sent[:, 0]), -2)
+        else:
+            total = self.by_node((self.values[..., None] * sent).sum(-2), -2)  # compiled, one pass: gather and add
+        if self.self_loops:  # add what the diagonal lacks to 1
+            total = total + (1 - self.diagonal(dim1=-2, dim2=-1))[..., None] * messages
+        return total
 
     def from_sources(self, values: Float[Tensor, "*any node channel"]) -> Float[Tensor, "*any row slot channel"]:
         """Return, for each slot, the values of its source node."""
@@ -432,10 +549,10 @@ class CandidateGraphs:
         """Return the self-loops, 0 where a node is not its own candidate; requires dim1=-2 and dim2=-1."""
         if (dim1, dim2) != (-2, -1):
             raise ValueError(f"dim1, dim2 must be -2, -1, got {dim1}, {dim2}; a table has no other diagonal")
-        return self.by_node((self.values * self.self_loops).sum(-1), -1)
+        return self.by_node((self.values * self.own_slots).sum(-1), -1)
 
     @cached_property
-    def self_loops(self) -> Bool[Tensor, "row slot"]:
+    def own_slots(self) -> Bool[Tensor, "row slot"]:
         """Mask of the slots in which a node is its own candidate."""
         return self.candidates.used & (self.candidates.sources == self.candidates.row_node[:, None])
 
@@ -450,6 +567,76 @@ class CandidateGraphs:
 
 
 AnyGraphs = Graphs | CandidateGraphs  # over all pairs of nodes, or over a table of candidates
+
+
+def disjoint_edges(graphs: AnyGraphs, num_pairs: int = 1) -> Int[Tensor, "2 edge"]:
+    """Return the edges of all graphs as one disjoint union: node i of graph s of pair b has number (b S + s) N + i.
+
+    Graphs that the pairs share are repeated for each of ``num_pairs``.
+
+    >>> disjoint_edges(torch.tensor([[[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]])).tolist()
+    [[1, 2], [0, 3]]
+    """
+    table = graphs.candidates if isinstance(graphs, CandidateGraphs) else None
+    values = graphs.values if isinstance(graphs, CandidateGraphs) else graphs
+    flat = values.expand(max(len(values), num_pairs), -1, -1, -1).flatten(0, 1)  # (copy, row, slot)
+    # A trace is only valid for one number of edges; reading the number makes the tracer stop here.
+    bool(flat.any())
+    copy, row, slot = flat.nonzero(as_tuple=True)
+    if table is None:
+        return torch.stack([slot, row]) + copy * flat.shape[-1]
+    return torch.stack([table.sources[row, slot], table.row_node[row]]) + copy * table.num_nodes
+
+
+def weigh_edges(
+    graphs: AnyGraphs, sent: Float[Tensor, "batch node sent"], weights: Float[Tensor, "row slot sent channel"]
+) -> Samples:
+    """Sum, for every node, pair and graph, the numbers that its sources send times the weights of the edges."""
+    if isinstance(graphs, CandidateGraphs):
+        return graphs.read_edges(torch.einsum("brsk,rskc->brsc", graphs.from_sources(sent), weights))
+    messages = torch.einsum("bjk,ijkc->bijc", sent, weights)  # once per pair, independent of the graphs
+    return torch.einsum("bsij,bijc->bsic", graphs, messages)
+
+
+def with_self_loops(graphs: AnyGraphs) -> AnyGraphs:
+    """Return the graphs with an edge from each node to itself, for products with messages.
+
+    >>> (with_self_loops(torch.zeros(1, 1, 2, 2)) @ torch.tensor([[[[1.0], [2.0]]]])).flatten().tolist()
+    [1.0, 2.0]
+    """
+    if isinstance(graphs, CandidateGraphs):
+        return CandidateGraphs(graphs.values, graphs.candidates, self_loops=True)
+    itself = torch.eye(graphs.shape[-1], dtype=graphs.dtype, device=graphs.device)
+    return graphs * (1 - itself) + itself
+
+
+def weight_within_reach(
+    graphs: AnyGraphs, weight: DrawCost, num_steps: int, *, symmetric: bool = False
+) -> Float[Tensor, "draw graph row #slot"]:
+    """Sum, for each row, the weights of its node and of those that reach it over at most ``num_steps`` edges.
+
+    Over a table ``num_steps`` is 0 or 1: with more, the reached nodes would have to be listed. In ``symmetric`` graphs,
+    which are matrices, an edge has the weights of the nodes that reach either of its ends, each counted once.
+    """
+    if isinstance(graphs, CandidateGraphs):
+        table = graphs.candidates
+        if num_steps:
+            others = table.sources != table.row_node[:, None]  # an empty slot contains its own node
+            read = graphs.values * others * weight[..., table.row_node, None]
+            weight = weight.index_add(-1, table.sources.flatten(), read.flatten(-2))
+        return weight[..., table.row_node, None]
+    if symmetric:
+        reached = reachability(graphs, num_steps)
+        from_nodes = weight[..., None] * reached
+        one_end = from_nodes.sum(-2)  # (draw, graph, node)
+        both_ends = reached.mT @ from_nodes  # (draw, graph, node, node)
+        return one_end[..., :, None] + one_end[..., None, :] - both_ends
+    if not num_steps:
+        return weight[..., None]
+    walks = walks_within(graphs, num_steps)
+    # Every node reaches itself: set the diagonal to 1. (A maximum with the identity is slower.)
+    from_others = (weight[..., None, :] @ walks)[..., 0, :]
+    return (from_others + weight * (1 - walks.diagonal(dim1=-2, dim2=-1)))[..., None]
 
 
 def aggregate(graphs: AnyGraphs, messages: Float[Tensor, "batch node channel"]) -> Samples:
@@ -517,6 +704,25 @@ class Walks:
 def walks_over(before: CandidateEdges, edges: CandidateEdges) -> Walks:
     """Return the walks that extend one table by another, cached for every two tables."""
     return Walks.over(before, edges)
+
+
+def powers(graphs: AnyGraphs, num_hops: int) -> Iterator[AnyGraphs]:
+    """Yield the powers of graphs in either layout: which nodes are linked by a walk of 1, 2, ... edges."""
+    if isinstance(graphs, CandidateGraphs):
+        return candidate_powers(graphs, num_hops)
+    return boolean_powers(graphs, num_hops)
+
+
+def relaxed_powers(graphs: AnyGraphs, num_hops: int) -> Iterator[AnyGraphs]:
+    """Yield powers that are differentiable in the graphs; over a table only the first."""
+    if isinstance(graphs, CandidateGraphs):
+        require(
+            num_hops == 1,
+            "gradients through the graph require HopPredictor with one hop over a table of candidates, got "
+            f"{num_hops}; use ConvolutionStack, ScoreFunction(), or a graph over all pairs of nodes",
+        )
+        return iter([graphs])
+    return soft_powers(graphs, num_hops)
 
 
 def candidate_powers(graphs: CandidateGraphs, num_hops: int) -> Iterator[CandidateGraphs]:

@@ -66,7 +66,7 @@ class MixtureGraph(GraphDistribution):
         self.blocks: Blocks = blocks
         self.symmetric, self.candidates = start.symmetric, start.candidates
         self.initial_range, self.initial_spread = start.initial_range, start.initial_spread
-        rows = torch.arange(start.edge_shape[0]) if start.candidates is None else start.candidates.row_node
+        rows = start.layout.row_node
         block_of_row = torch.zeros_like(rows) if blocks == "all" else rows
         self.num_blocks = 1 if blocks == "all" else start.num_nodes
         first = torch.zeros(self.num_blocks, dtype=torch.long)

@@ -79,7 +79,7 @@ class Learned:
             return self
         self.plan.listener.stage("scoring: forecasts without a model")
         try:
-            ridge = self.result.model.graph.candidates is None
+            ridge = self.result.model.graph.has_all_pairs
             self.assessment.simple = references(self.plan.dataset.preparation, self.split, ridge=ridge)
         except KeyboardInterrupt:
             if Processes.current().several:
@@ -137,7 +137,9 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     assessment, complete = known_before_fit(plan.evidence, config, index), not stopped
     try:
         if complete and (config.assessment.enabled or asks_situations(config)):
-            dropped = None if plan.evidence is None or not index.has_all_pairs else plan.evidence.dropped
+            dropped, evidence = None, plan.evidence
+            if evidence is not None:
+                dropped = result.model.graph.placed(evidence.table.index.moved(evidence.dropped, index))
             if config.assessment.enabled and judges_edges(plan, result) and not result.late_fall:
                 judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
                 result, untrained, dropped, acting = judged.result, judged.untrained, judged.dropped, None
@@ -291,8 +293,9 @@ def _record(learned: Learned) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     groups = group_scores(scores, plan.dataset.nodes, plan.dataset.series_names)
-    candidates = model.graph.candidates
-    simple = assessment.simple or references(preparation, split, ridge=candidates is None and learned.complete)
+    simple = assessment.simple
+    if not simple:
+        simple = references(preparation, split, ridge=model.graph.has_all_pairs and learned.complete)
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
     compared = {name: _finite(numbers) for name, numbers in compared.items()}
     edges = model.graph.described(assessment.edges)
@@ -343,7 +346,7 @@ def _record(learned: Learned) -> Record:
         },
         node_gains=assessment.node_gains,
         situations=assessment.situations,
-        candidates=None if candidates is None else CandidateCount(count=candidates.num_edges),
+        candidates=CandidateCount.of(model.graph.layout.num_candidates),
     )
 
 
