@@ -138,10 +138,11 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
         state = data.parameters(fits, probs, torch.ones(len(fits), dtype=torch.bool))
         model.load_state_dict({name: new for name, new in state.items() if not name.startswith("graph.")}, strict=False)
         return True
-    candidates = regression_table(predictor, model.graph, train)
-    if candidates is None or not isinstance(predictor, GraphFilter):
+    steps = regression_steps(predictor, model.graph, train)
+    if not steps or not isinstance(predictor, GraphFilter):
         return False
-    found = start_ridge(train, predictor, model.graph.layout, candidates=candidates)
+    layout = model.graph.layout
+    found = start_ridge(train, predictor, layout, steps, candidates=layout.among(probs > 0))
     share = torch.where(probs > 0, probs, 1.0)[:, :, None, None].to(found.edges)
     predictor.load_state_dict(filter_start(replace(found, edges=found.edges / share), predictor).state_dict())
     noise = model.observation.with_deviations(found.sigmas.to(predictor.edge_weights))
@@ -149,12 +150,11 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     return True
 
 
-def regression_table(predictor: nn.Module, graph: GraphDistribution, train: Pairs) -> CandidateEdges | None:
-    """Return the possible edges, on which :func:`start_at_regression` regresses; None if it does nothing."""
+def regression_steps(predictor: nn.Module, graph: GraphDistribution, train: Pairs) -> int:
+    """Return how many of the newest steps :func:`start_at_regression` uses; 0 if it does nothing."""
     if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or not graph.has_all_pairs:
-        return None
-    candidates = graph.layout.among(graph.edge_probs.detach() > 0)
-    return candidates if regression_lags(predictor, candidates, train) else None
+        return 0
+    return regression_lags(predictor, graph.layout.among(graph.edge_probs.detach() > 0), train)
 
 
 def regression_lags(predictor: GraphFilter, candidates: CandidateEdges, train: Pairs) -> int:
@@ -173,10 +173,8 @@ def regression_lags(predictor: GraphFilter, candidates: CandidateEdges, train: P
 
 def steps_read(model: LatentGraphModel, train: Pairs) -> tuple[int, int]:
     """Return the number of steps that :func:`start_at_regression` uses (0 if none), and that of the window."""
-    predictor, candidates = model.predictor, regression_table(model.predictor, model.graph, train)
-    if candidates is None or not isinstance(predictor, GraphFilter):
-        return 0, 0
-    return regression_lags(predictor, candidates, train), predictor.layout.window
+    steps = regression_steps(model.predictor, model.graph, train)
+    return steps, model.predictor.layout.window if isinstance(model.predictor, GraphFilter) else 0
 
 
 def _own_and_sent(

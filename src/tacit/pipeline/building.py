@@ -18,7 +18,7 @@ from tacit.local import (
     filter_start,
     is_affordable,
     local_ridge,
-    regression_table,
+    regression_steps,
     start_ridge,
 )
 from tacit.losses import EnergyScore
@@ -138,7 +138,7 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
     """Start the graph from a regression, unless its edges are ``found``; return the filter with these weights."""
     if not isinstance(predictor, GraphFilter):
         raise InputError(f"warm_start in [predictor] requires a filter, got {type(predictor).__name__}; leave it out")
-    if found and regression_table(predictor, graph, train) is not None:  # :func:`start_at_regression` sets the weights
+    if found and regression_steps(predictor, graph, train):  # :func:`start_at_regression` sets the weights
         predictor.jitter = START_JITTER
         return predictor
     possible = graph.edge_probs.detach() > 0

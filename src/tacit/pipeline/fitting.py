@@ -21,7 +21,7 @@ from tacit.pipeline.answer import GAUSSIAN_P, answer_sentences, caveats, require
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
-from tacit.pipeline.comparisons import references
+from tacit.pipeline.comparisons import Reference, references
 from tacit.pipeline.findings import Assessment, AssessmentInputs, as_done, from_evidence, group_scores, known_before_fit
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecasts import shown_forecasts
@@ -79,13 +79,17 @@ class Learned:
             return self
         self.plan.listener.stage("scoring: forecasts without a model")
         try:
-            ridge = self.result.model.graph.has_all_pairs
-            self.assessment.simple = references(self.plan.dataset.preparation, self.split, ridge=ridge)
+            self.assessment.simple = self.without_model()
         except KeyboardInterrupt:
             if Processes.current().several:
                 raise
             return replace(self, complete=False)
         return self
+
+    def without_model(self) -> dict[str, Reference]:
+        """Return scores of forecasts without a model, of a graph over all pairs also those of a regression."""
+        ridge = self.complete and self.result.model.graph.has_all_pairs
+        return references(self.plan.dataset.preparation, _scored(self)[0], ridge=ridge)
 
     def conclude(self) -> Fitted:
         """Score the model on the test part, and return the fit."""
@@ -293,9 +297,7 @@ def _record(learned: Learned) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     groups = group_scores(scores, plan.dataset.nodes, plan.dataset.series_names)
-    simple = assessment.simple
-    if not simple:
-        simple = references(preparation, split, ridge=model.graph.has_all_pairs and learned.complete)
+    simple = assessment.simple or learned.without_model()
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
     compared = {name: _finite(numbers) for name, numbers in compared.items()}
     edges = model.graph.described(assessment.edges)

@@ -238,9 +238,8 @@ def answer(run: Run, columns: EdgeTable) -> list[str]:
         said.append(f"{count:,} {edges_are} not identifiable from the data and {are} not drawn.")
     said += _error_sentences(run)
     if "std_error" not in columns:
-        remedy = (
-            "; tacit fit --std-errors 32 adds them" if run.record.preparation and run.edges.index.has_all_pairs else ""
-        )
+        later = run.record.preparation and run.edges.index.has_all_pairs
+        remedy = "; tacit fit --std-errors 32 adds them" if later else ""
         said.append(f"Standard errors of the probabilities were not computed{remedy}.")
     return said
 
@@ -451,11 +450,10 @@ def _situations(run: Run, columns: EdgeTable) -> dict[str, Any] | None:
 
 def _data(run: Run, columns: EdgeTable, places: Places, threshold: float) -> dict[str, Any]:
     names = run.record.node_names
-    dense = columns.index.has_all_pairs
     points, shares = reliability_points(run), rank_shares(run.record.goodness)
     return {
         "nodes": names,
-        "edges": packed_edges(columns, dense=dense),
+        "edges": packed_edges(columns),
         "texts": packed_texts(columns),
         "lags": packed_lags(run, columns),
         "background": packed_background(run),

@@ -189,10 +189,9 @@ def read_parameters(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> t
     own_predictor = None
     if isinstance(predictor, nn.Module) or (callable(predictor) and not isinstance(predictor, Closed)):
         changes["predictor"]["kind"], own_predictor = OWN, predictor
-    table = torch.as_tensor(candidates) if isinstance(candidates, np.ndarray) else candidates
-    if not isinstance(table, CandidateEdges | Tensor):
-        table = None
-    if candidates is not None and table is None:
+    candidates = torch.as_tensor(candidates) if isinstance(candidates, np.ndarray) else candidates
+    table = candidates if isinstance(candidates, CandidateEdges | Tensor) else None
+    if candidates is not table:
         changes["graph"]["candidates"] = _edges(candidates)
     values = {name: {**section.model_dump(), **changes.get(name, {})} for name, section in sections.items()}
     own_loss = loss if loss is not None and not isinstance(loss, str) else None
