@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require
-from tacit.graph import GraphDistribution
+from tacit.graph import GraphDistribution, nodes_reaching
 from tacit.predictors import random_parameters, relaxed_call
 from tacit.shapes import Inputs
 
@@ -110,7 +110,7 @@ def check_locality(
             f'of {name} for random inputs; check it, or use credit="global"'
         )
     layout = graph.layout.to(flips.row.device)
-    broken = flips.changed & ~layout.reaching(flips.graphs, flips.node, num_hops - 1)
+    broken = flips.changed & ~nodes_reaching(layout, flips.graphs, flips.node, num_hops - 1)
     if broken.any():
         trial, node = (int(i) for i in broken.nonzero()[0])
         source = layout.sources[flips.row[trial], flips.column[trial]]

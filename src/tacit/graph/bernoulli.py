@@ -7,7 +7,7 @@ ordered pair, self-loops included. In a symmetric graph $A_{ij}$ and $A_{ji}$ ar
 product runs over $i \le j$. ``edge_probs`` is $\theta$. The stored parameter is an unconstrained number per edge:
 ``edge_logits``, or ``edge_angles`` with the link ``SineSquared``.
 
-With a table of candidates (:class:`~tacit.graph.candidate_edges.CandidateEdges`) only the candidate edges are possible.
+With a table of candidates (:class:`~tacit.graph.layouts.CandidateEdges`) only the candidate edges are possible.
 Every tensor then has one entry per slot of the table, (row, slot), instead of one per ordered pair of nodes.
 """
 
@@ -19,9 +19,8 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_int
-from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.distribution import GraphDistribution, times
-from tacit.graph.layouts import layout_of
+from tacit.graph.layouts import CandidateEdges, layout_of
 from tacit.graph.links import Link, Sigmoid
 from tacit.registry import register
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, RowLogProb, Scalar, Uniforms

@@ -29,9 +29,9 @@ from torch.func import functional_call, vmap
 from tacit.data import Pairs
 from tacit.edges import EdgeIndex, EdgeTable
 from tacit.errors import InputError, require, require_int
-from tacit.graph.candidate_edges import AnyGraphs, CandidateEdges, CandidateGraphs
-from tacit.graph.layouts import AllPairs, Layout
+from tacit.graph.layouts import AllPairs, CandidateEdges, Layout
 from tacit.graph.links import Link, Unlinked
+from tacit.graph.operators import AnyGraphs, CandidateGraphs
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, Inputs, LogProb, Scalar, Uniforms
 
 
@@ -174,7 +174,7 @@ class GraphDistribution(nn.Module, ABC):
     @property
     def num_nodes(self) -> int:
         """Number of nodes."""
-        return self.layout.num_nodes
+        return self.edge_shape[1] if self.candidates is None else self.candidates.num_nodes
 
     def as_operator(self, graphs: Graphs) -> AnyGraphs:
         """Return graphs in the form that predictors use: ``graphs @ messages`` sums the messages of the sources."""

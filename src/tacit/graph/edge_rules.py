@@ -39,8 +39,7 @@ from torch import Generator, Tensor
 from tacit.edges import EdgeIndex
 from tacit.errors import InputError, did_you_mean, require
 from tacit.graph.bernoulli import INITIAL_PROBS, BernoulliGraph, require_range
-from tacit.graph.candidate_edges import CandidateEdges
-from tacit.graph.layouts import AllPairs, Layout
+from tacit.graph.layouts import AllPairs, CandidateEdges, Layout
 from tacit.graph.links import Link
 from tacit.graph.priors import EdgePrior
 from tacit.shapes import EdgeMask

@@ -33,7 +33,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.errors import InputError, require, require_int
-from tacit.graph.candidate_edges import EDGE_BYTES, CandidateEdges, require_memory
+from tacit.graph.layouts import EDGE_BYTES, CandidateEdges
+from tacit.graph.memory import require_memory
 
 Metric = Literal["great_circle", "euclidean"]
 Places = Float[np.ndarray, "node dimension"]
