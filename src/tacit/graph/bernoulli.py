@@ -11,8 +11,8 @@ With a table of candidates (:class:`~tacit.graph.layouts.CandidateEdges`) only t
 Every tensor then has one entry per slot of the table, (row, slot), instead of one per ordered pair of nodes.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -180,13 +180,6 @@ class BernoulliGraph(GraphDistribution):
         smallest = torch.finfo(raw.dtype).eps  # open interval: an edge that starts at 0 would stay at 0
         probs = self.symmetrize(low + (high - low) * uniforms.clamp_min(smallest))
         return {self.link.parameter: self.link.raw(probs).to(raw.device)}
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> "BernoulliGraph":
-        """Move to another device or type, together with the table of candidates that all replicas share."""
-        super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
-        if self.candidates is not None:
-            self.candidates = self.candidates.to(self.raw.device)
-        return self
 
     @property
     def raw(self) -> Float[Tensor, "row slot"]:

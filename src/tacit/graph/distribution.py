@@ -15,10 +15,10 @@ A custom distribution must implement ``edge_shape``, ``edge_probs``, ``sample_fr
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -218,6 +218,13 @@ class GraphDistribution(nn.Module, ABC):
             return probs
 
         return vmap(of_one)(dict(parameters))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> "GraphDistribution":
+        """Move to another device or type, together with the table of candidates that all replicas share."""
+        super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
+        if self.candidates is not None:
+            self.candidates = self.candidates.to(self.raw.device)
+        return self
 
     @property
     def raw(self) -> Tensor:

@@ -24,7 +24,7 @@ from tacit.report.page import (
     write_page,
 )
 from tacit.report.places import run_places
-from tacit.report.shared import FORECAST_COLOUR, PROBABILITY_COLOURS
+from tacit.report.shared import FORECAST_COLOUR, PROBABILITY_COLOURS, counted
 
 __all__ = [
     "COLOURS",
@@ -33,6 +33,7 @@ __all__ = [
     "STYLE",
     "TITLES",
     "bands",
+    "counted",
     "coverage_on",
     "draw_curve",
     "draw_demo",
