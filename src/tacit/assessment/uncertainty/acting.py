@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
+from scipy import special
 from torch import Tensor
 
 from tacit.assessment.uncertainty.bootstrap import SELDOM_KEPT
@@ -137,14 +138,12 @@ class Acting:
 
     def intervals(self, level: float = LEVEL) -> EdgeIntervals:
         """Return confidence intervals of the given ``level``; those of the likelihood have the shape of the 95% one."""
-        from scipy import stats
-
-        quantile = float(stats.t.isf((1 - level) / 2, self.degrees))
+        quantile = float(special.stdtrit(self.degrees, (1 + level) / 2))
         lowest, highest = self.ratios.interval(quantile, self.inflation)
         low, high = self.edge_probs.clone(), self.edge_probs.clone()
         low[self.learned], high[self.learned] = (1 / (1 + ratio).to(low) for ratio in (highest, lowest))
         low, high = torch.minimum(low, self.edge_probs), torch.maximum(high, self.edge_probs)
-        share = float(stats.norm.isf((1 - level) / 2)) / QUANTILE
+        share = float(special.ndtri((1 + level) / 2)) / QUANTILE
         moments = self.gates.low.isnan()
         low, high = (
             torch.where(moments, end, (self.edge_probs + share * (other - self.edge_probs)).clamp(0, 1))
