@@ -7,8 +7,14 @@ SHARED = "arithmetic takes 0.3 ms of a step, calls around it 0.1 ms; what was tr
 FEW = "not examined: at most one false edge in thirty, and fewer are stated"
 ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for complete fits
     "shift common": ("likely: levels shift in the same row, which an edge between other nodes explains a little"),
-    "hidden now": ("effects within a step are likely, so small effects are doubted; none of the listed edges is false"),
-    "hidden lagged": ("an unseen series that reaches three nodes only looks like edges between them"),
+    "hidden now": (
+        "effects within a step are likely, so small effects are doubted; one of 918 listed edges is false, and of "
+        "complete fits none of 142"
+    ),
+    "hidden lagged": (
+        "an unseen series that reaches three nodes only looks like edges between them: 34 of the 51 false edges are in "
+        "these 42 of 100 data sets"
+    ),
     "exact zeros": ("`exists` of true edges is too low: zeros say little, and half of the resamples differ"),
     "aggregated": ("likely: several steps are in one row: a grandparent acts on the target as a parent does"),
     "oscillators": (
@@ -20,13 +26,17 @@ ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for comple
     ),
     "storms": (
         "the driver is known only from the nodes: false edges explain 1% to 3% of a target and begin at nodes that say "
-        "much of the driver"
+        "much of the driver; a complete fit lists what its evidence lists, which has three or four false edges in a "
+        "few sets and none in most"
     ),
     "cc confounders var": (
         "residuals are correlated within the step: on seed 600 all 13 likely edges were judged under that finding, and "
         "false effects are larger than the smallest true ones"
     ),
-    "cc confounders lorenz": ("likely: unseen series enter products of the measured nodes, which are no linear driver"),
+    "cc confounders lorenz": (
+        "unseen series enter products of the measured nodes, which are no linear driver; all 12 false edges on seeds "
+        "600 to 606 begin at parents of parents"
+    ),
     "cc nonstationary lorenz": (
         "every node has three parents of similar size: small effects are doubted, and most are true"
     ),
@@ -34,48 +44,70 @@ ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for comple
         "every node has three parents of similar size: small effects are doubted, and most are true"
     ),
     "cc missing lorenz": ("every node has three parents of similar size: small effects are doubted, and all are true"),
+    "cc gaps lorenz": "likely: empty cells leave fewer rows, so small effects are doubted; all 3,000 listed are true",
     "quantised": "values that are rounded look noisy, so small effects are doubted; nearly all of the list is true",
-    "monitoring": "not examined: two of the false edges of a set with bursts came with the forms of each target",
-    **dict.fromkeys(("cc nonstationary var", "hub", "one of 40 shift", "one of 40 trend", "trend and cycle"), FEW),
+    "monitoring": (
+        "not examined: 39 of 100 data sets have a false edge, one of them 13; two of the false edges of a set with "
+        "bursts came with the forms of each target"
+    ),
+    **dict.fromkeys(
+        (
+            *("cc nonstationary var", "changing weights", "cycle undated", "hub", "missing blocks", "one of 40 cycle"),
+            *("one of 40 shift", "one of 40 trend", "shift", "trend", "trend and cycle", "two cycles"),
+            "two cycles undated",
+        ),
+        FEW,
+    ),
 }
 ROBUSTNESS_MISSES = (
-    "robustness: aggregated, realised over stated number of false edges",
-    "robustness: cc confounders var, realised over stated number of false edges",
-    "robustness: cc nonstationary lorenz, realised over stated number of false edges",
-    "robustness: cc nonstationary var, false edges less the stated number",
-    "robustness: hidden lagged, false edges less the stated number",
-    "robustness: hidden now, realised over stated number of false edges",
-    "robustness: hub, false edges less the stated number",
-    "robustness: monitoring, false edges less the stated number",
-    "robustness: one of 40 shift, false edges less the stated number",
-    "robustness: one of 40 trend, false edges less the stated number",
-    "robustness: quantised, false edges less the stated number",
-    "robustness: tacit fit: cc confounders var, false edges less the stated number",
-    "robustness: tacit fit: returns, false share of the listed",
-    "robustness: tacit fit: storms, calibration error of `exists`",
-    "robustness: tacit fit: storms, false share of the listed",
-    "robustness: tacit fit: storms, no edges, data sets with a list",
-    "robustness: trend and cycle, false edges less the stated number",
+    "robustness: trend, false edges less the stated number",
+    "robustness: cycle undated, false edges less the stated number",
+    "robustness: two cycles, false edges less the stated number",
+    "robustness: two cycles undated, false edges less the stated number",
+    "robustness: shift, false edges less the stated number",
     "robustness: shift common, false edges less the stated number",
-    "robustness: tacit fit: hidden now, calibration error of `exists`",
+    "robustness: trend and cycle, false edges less the stated number",
+    "robustness: one of 40 trend, false edges less the stated number",
+    "robustness: one of 40 shift, false edges less the stated number",
+    "robustness: one of 40 cycle, false edges less the stated number",
+    "robustness: hub, false edges less the stated number",
+    "robustness: hidden now, realised over stated number of false edges",
     "robustness: hidden lagged, not identified, data sets with the cause named",
-    "robustness: tacit fit: hidden lagged, no edges, data sets with a list",
+    "robustness: hidden lagged, realised over stated number of false edges",
+    "robustness: missing blocks, false edges less the stated number",
+    "robustness: quantised, false edges less the stated number",
+    "robustness: aggregated, calibration error of `exists`",
+    "robustness: changing weights, false edges less the stated number",
+    "robustness: oscillators, realised over stated number of false edges",
+    "robustness: storms, calibration error of `exists`",
+    "robustness: monitoring, realised over stated number of false edges",
+    "robustness: cc confounders var, false share of the listed",
+    "robustness: cc confounders var, realised over stated number of false edges",
+    "robustness: cc confounders var, calibration error of `exists`",
+    "robustness: cc nonstationary var, false edges less the stated number",
+    "robustness: cc confounders lorenz, calibration error of `exists`",
+    "robustness: cc nonstationary lorenz, realised over stated number of false edges",
+    "robustness: cc measurement lorenz, realised over stated number of false edges",
+    "robustness: cc measurement lorenz, calibration error of `exists`",
+    "robustness: cc missing lorenz, realised over stated number of false edges",
+    "robustness: cc gaps lorenz, false edges less the stated number",
+    "robustness: tacit fit: shift common, false edges less the stated number",
+    "robustness: tacit fit: one of 40 trend, false edges less the stated number",
+    "robustness: tacit fit: one of 40 cycle, false edges less the stated number",
+    "robustness: tacit fit: hidden now, false edges less the stated number",
+    "robustness: tacit fit: hidden now, calibration error of `exists`",
     "robustness: tacit fit: exact zeros, calibration error of `exists`",
     "robustness: tacit fit: aggregated, false edges less the stated number",
     "robustness: tacit fit: aggregated, calibration error of `exists`",
-    "robustness: oscillators, false edges less the stated number",
-    "robustness: storms, calibration error of `exists`",
+    "robustness: tacit fit: oscillators, false edges less the stated number",
+    "robustness: tacit fit: storms, false share of the listed",
+    "robustness: tacit fit: cc confounders var, false edges less the stated number",
     "robustness: tacit fit: cc confounders var, calibration error of `exists`",
-    "robustness: cc confounders lorenz, false share of the listed",
-    "robustness: cc confounders lorenz, calibration error of `exists`",
-    "robustness: tacit fit: cc confounders lorenz, false share of the listed",
-    "robustness: tacit fit: cc confounders lorenz, false edges less the stated number",
     "robustness: tacit fit: cc confounders lorenz, calibration error of `exists`",
-    "robustness: cc measurement lorenz, realised over stated number of false edges",
-    "robustness: cc measurement lorenz, calibration error of `exists`",
-    "robustness: tacit fit: cc measurement lorenz, false edges less the stated number",
+    "robustness: tacit fit: cc nonstationary lorenz, false edges less the stated number",
+    "robustness: tacit fit: cc measurement lorenz, realised over stated number of false edges",
     "robustness: tacit fit: cc measurement lorenz, calibration error of `exists`",
-    "robustness: cc missing lorenz, false edges less the stated number",
+    "robustness: tacit fit: cc missing lorenz, false edges less the stated number",
 )
 MISSES = {
     "speed: seconds of a second fit, beijing-air": "nothing is compiled there, so a second run has nothing to gain",
@@ -105,6 +137,10 @@ MISSES = {
     "simultaneous: hidden driver, calibration error of `exists`": DRIVER,
     "simultaneous: hidden driver, AUROC less tacit, option off": DRIVER,
     "simultaneous: hidden driver, average precision less tacit, option off": DRIVER,
+    "observation: yes or no, gated, AUROC less GLM": (
+        "not examined: on 20 other data sets (seeds 20000 to 20019) the difference is -0.0046 with a standard error of "
+        "0.0048; the generalised linear model knows the family and the lag"
+    ),
     **{
         name: ROBUSTNESS[name.removeprefix("robustness: ").removeprefix("tacit fit: ").split(",")[0]]
         for name in ROBUSTNESS_MISSES

@@ -14,7 +14,7 @@ from tacit.edges.by import EdgesBy
 from tacit.edges.index import EdgeIndex, Mask, Places, Values
 from tacit.edges.lags import LagTable
 from tacit.edges.listing import FDR, listed_edges
-from tacit.errors import InputError, require
+from tacit.errors import require, require_package
 
 if TYPE_CHECKING:
     import networkx
@@ -342,12 +342,19 @@ class EdgeTable:
         >>> table.to_networkx(0.5).edges(data="probability")
         OutEdgeDataView([('b', 'a', 0.75)])
         """
+        require_package("networkx", "to_networkx", "command")
         import networkx
 
         places, columns = self._exported(threshold)
         once = self.index.once[places]
-        if self.index.symmetric:
-            self._require_symmetric(columns)
+        for name in columns if self.index.symmetric else ():
+            values = self.columns.get(name)
+            if values is not None and values.dtype.kind == "f":
+                back = self.index.mirrored(values)
+                require(
+                    bool((np.isclose(values, back, rtol=0, atol=1e-6) | (np.isnan(values) & np.isnan(back))).all()),
+                    f"{name} must equal its transpose in a symmetric graph; leave symmetric out",
+                )
         graph = networkx.Graph() if self.index.symmetric else networkx.DiGraph()
         graph.add_nodes_from(self.index.target_names)
         source, target = self.index.at(places[once]).ends()
@@ -359,28 +366,14 @@ class EdgeTable:
         )
         return graph
 
-    def _require_symmetric(self, columns: Mapping[str, Values]) -> None:
-        for name in columns:
-            values = self.columns.get(name)
-            if values is None or values.dtype.kind != "f":
-                continue
-            back = self.index.mirrored(values)
-            require(
-                bool((np.isclose(values, back, rtol=0, atol=1e-6) | (np.isnan(values) & np.isnan(back))).all()),
-                f"{name} must equal its transpose in a symmetric graph; leave symmetric out",
-            )
-
     def to_pyg(self, threshold: float | None = None) -> "Data":
         """Return ``edge_index`` (row 0: sources, row 1: targets), ``edge_prob`` and what else is known of the edges.
 
         Edges are those of :meth:`to_networkx`; one without direction is there in both directions, as PyG expects.
         """
-        try:
-            from torch_geometric.data import Data
-        except ImportError:
-            raise InputError(
-                "to_pyg requires torch_geometric, which is not installed; pip install 'tacit[pyg]'"
-            ) from None
+        require_package("torch_geometric", "to_pyg", "pyg")
+        from torch_geometric.data import Data
+
         places, columns = self._exported(threshold)
         ends = torch.from_numpy(np.stack([self.index.source[places], self.index.target[places]]))
         attributes = {"edge_prob": columns["probability"]}
@@ -403,12 +396,9 @@ class EdgeTable:
             for name, values in self.columns.items()
         }
         types = {name: values.dtype.str for name, values in self.columns.items() if values.dtype.kind == "f"}
-        parts = {name: None if one is None else one.model_dump(mode="json") for name, one in self._further.items()}
+        further: dict[str, LagTable | EdgesBy | None] = {"lags": self.lags, "by": self.by}
+        parts = {name: None if one is None else one.model_dump(mode="json") for name, one in further.items()}
         return {"columns": columns, "types": types, **parts}
-
-    @property
-    def _further(self) -> dict[str, LagTable | EdgesBy | None]:
-        return {"lags": self.lags, "by": self.by}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any], index: EdgeIndex) -> "EdgeTable":

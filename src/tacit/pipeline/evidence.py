@@ -42,7 +42,6 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.simultaneous import may_suggest
 from tacit.predictors import SeriesLayout
-from tacit.shapes import EdgeMask
 
 REGRESSION, MODEL, NONE = "regression", "model", "none"
 NAMED = 5  # nodes in a sentence
@@ -110,12 +109,12 @@ class RegressionEvidence:
         return np.asarray(kept & (self.table.index.vector(self.within.modelled(KEEP).numpy()) | (self.exists >= 1)))
 
     @property
-    def dropped(self) -> EdgeMask:
-        """The possible edges, as a matrix, that are unlikely to exist and are fixed at 0."""
+    def dropped(self) -> Bool[np.ndarray, " edge"]:
+        """The possible edges that are unlikely to exist and are fixed at 0."""
         source, target, _, _ = self.rules.open_edges()
-        possible = torch.zeros(len(self.rules.nodes), len(self.rules.nodes), dtype=torch.bool)
-        possible[target, source] = True
-        return possible & ~torch.from_numpy(self.table.index.dense(self.kept))
+        possible = np.zeros(len(self.table), dtype=bool)
+        possible[self.table.index.find(source.numpy(), target.numpy())] = True
+        return np.asarray(possible & ~self.kept)
 
     def listed(self, fdr: float) -> Bool[np.ndarray, " edge"]:
         """Return the edges that the evidence lists at a false discovery rate."""

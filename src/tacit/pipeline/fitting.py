@@ -21,7 +21,7 @@ from tacit.pipeline.answer import GAUSSIAN_P, answer_sentences, caveats, require
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
-from tacit.pipeline.comparisons import references
+from tacit.pipeline.comparisons import Reference, references
 from tacit.pipeline.findings import Assessment, AssessmentInputs, as_done, from_evidence, group_scores, known_before_fit
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecasts import shown_forecasts
@@ -80,13 +80,17 @@ class Learned:
             return self
         self.plan.listener.stage("scoring: forecasts without a model")
         try:
-            ridge = self.result.model.graph.candidates is None
-            self.assessment.simple = references(self.plan.dataset.preparation, self.split, ridge=ridge)
+            self.assessment.simple = self.without_model()
         except KeyboardInterrupt:
             if Processes.current().several:
                 raise
             return replace(self, complete=False)
         return self
+
+    def without_model(self) -> dict[str, Reference]:
+        """Return scores of forecasts without a model, of a graph over all pairs also those of a regression."""
+        ridge = self.complete and self.result.model.graph.has_all_pairs
+        return references(self.plan.dataset.preparation, _scored(self)[0], ridge=ridge)
 
     def conclude(self) -> Fitted:
         """Score the model on the test part, and return the fit."""
@@ -138,7 +142,9 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     assessment, complete = known_before_fit(plan.evidence, config, index), not stopped
     try:
         if complete and (config.assessment.enabled or asks_situations(config)):
-            dropped = None if plan.evidence is None or not index.has_all_pairs else plan.evidence.dropped
+            dropped, evidence = None, plan.evidence
+            if evidence is not None:
+                dropped = result.model.graph.placed(evidence.table.index.moved(evidence.dropped, index))
             if config.assessment.enabled and judges_edges(plan, result) and not result.late_fall:
                 judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
                 result, untrained, dropped, acting = judged.result, judged.untrained, judged.dropped, None
@@ -316,8 +322,7 @@ def _record(learned: Learned) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     groups = group_scores(scores, plan.dataset.nodes, plan.dataset.series_names)
-    candidates = model.graph.candidates
-    simple = assessment.simple or references(preparation, split, ridge=candidates is None and learned.complete)
+    simple = assessment.simple or learned.without_model()
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
     compared = {name: _finite(numbers) for name, numbers in compared.items()}
     edges = model.graph.described(assessment.edges)
@@ -368,7 +373,7 @@ def _record(learned: Learned) -> Record:
         },
         node_gains=assessment.node_gains,
         situations=assessment.situations,
-        candidates=None if candidates is None else CandidateCount(count=candidates.num_edges),
+        candidates=CandidateCount.of(model.graph.layout.num_candidates),
     )
 
 

@@ -51,7 +51,7 @@ from tacit.pipeline.observation_choice import (
     with_open_noise,
 )
 from tacit.pipeline.observation_kinds import AUTO, regression_observation
-from tacit.pipeline.parts import MOST_EXPANDED, OwnParts, usual_layout
+from tacit.pipeline.parts import MOST_EXPANDED, OwnParts
 from tacit.pipeline.preparation import SeriesPreparation, require_resampling
 from tacit.pipeline.simultaneous import require_series, settle_simultaneous
 from tacit.pipeline.situations import (
@@ -130,7 +130,6 @@ class TimedListener(Listener):
 
 
 NUMBER_BYTES = 4
-PAIR_BYTES, EVIDENCE_BYTES = 800, 100  # for each pair of nodes, for each candidate
 FEWER = "lower batch_size or replicas in [training], num_graphs in [model] or bootstrap_replicas in [assessment]"
 
 
@@ -138,31 +137,14 @@ def require_memory_for(
     config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, device: torch.device
 ) -> None:
     """Raise :class:`InputError` if training, scoring or writing would need more memory than is free."""
-    nodes, table = len(dataset.nodes), config.graph.layout == "table"
-    rows, columns = rules.candidate_edges.sources.shape if table else (nodes, nodes)
+    nodes, layout = len(dataset.nodes), rules.layout(config.graph.layout)
+    rows, columns = layout.shape
     training = training_bytes(config, dataset, own, rows, columns, config.training.replicas or 1)
     if config.assessment.replicas and nodes <= MOST_EXPANDED:  # standard errors: over all pairs, all replicas at once
         at_once = max(config.assessment.replicas, config.assessment.starts or 0)
         training = max(training, training_bytes(config, dataset, own, nodes, nodes, at_once))
-    needed = max(training, 9 * NUM_GRAPHS * rows * columns, 0 if table else PAIR_BYTES * nodes**2)
-    _require(needed, rules, device, table=table)
-
-
-def require_memory_for_evidence(rules: EdgeRules, device: torch.device, *, table: bool) -> None:
-    """Raise :class:`InputError` if there are too many edges to test."""
-    edges = rules.candidate_edges.num_edges if table else len(rules.nodes) ** 2
-    _require(EVIDENCE_BYTES * edges if table else PAIR_BYTES * edges, rules, device, table=table)
-
-
-def _require(needed: int, rules: EdgeRules, device: torch.device, *, table: bool) -> None:
-    nodes = len(rules.nodes)
-    if table:
-        what = f"a fit over {rules.candidate_edges.num_edges:,} candidates of {nodes:,} nodes"
-        remedy = f"name fewer candidates, or {FEWER}"
-    else:
-        what = f"a fit over all pairs of {nodes:,} nodes"
-        remedy = f"limit the sources of each node (k_nearest, k_correlated or candidates in [graph]), or {FEWER}"
-    require_memory(needed, device, what, remedy)
+    needed = max(training, 9 * NUM_GRAPHS * rows * columns, layout.written_bytes)
+    require_memory(needed, device, f"a fit over {layout.words}", f"{layout.smaller}, or {FEWER}")
 
 
 def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int, columns: int, replicas: int) -> int:
@@ -401,10 +383,9 @@ def _with_evidence(
     if not regression:
         return dataset, rules, None, config, []
     listener.stage("evidence: first look")
-    usual, _ = usual_layout(config.graph.layout, rules)
-    as_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
-    require_memory_for_evidence(rules, torch.device("cpu"), table=as_table)
-    index = rules.index(as_table=as_table)
+    layout, _ = rules.usual_layout(config.graph.layout)
+    edges, index = rules.layout(layout), rules.index(layout)
+    require_memory(edges.evidence_bytes, "cpu", f"a fit over {edges.words}", f"{edges.smaller}, or {FEWER}")
     with threads_for(len(dataset.nodes) ** 2):
         listener.stage("evidence: background")
         backgrounds = choose_backgrounds(dataset, rules, config)

@@ -17,8 +17,8 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from tacit.atomic_files import write_atomic
-from tacit.errors import InputError, require
-from tacit.records import Run, read_run
+from tacit.errors import require
+from tacit.records import DEMO_RUNS, Run, read_run
 from tacit.report.content import run_content, verdict
 from tacit.report.embedding import as_json, script_hash, strongest_edges
 from tacit.report.figures import draw_figures
@@ -73,7 +73,11 @@ COLUMNS = ("exists", "probability", "std_error", "effect", "lag")
 
 def summary_html(run: Run, name: str, is_series: bool, page: Path | None = None) -> str:
     """Return the summary; ``name`` is that of the estimator, ``page`` a report that was written."""
-    columns, record = run.edges.each_once(), run.record
+    columns, record, link = run.edges.each_once(), run.record, None
+    if page is not None:  # a link that a notebook in the working directory can follow, else one to the file
+        full, here = page.resolve(), Path.cwd().resolve()
+        inside = full.is_relative_to(here)
+        link = f"./{quote(full.relative_to(here).as_posix())}" if inside else full.as_uri()
     listed = columns.listed()
     shown = strongest_edges(run, MOST_ROWS, columns, listed if listed.any() else None)
     environment = Environment(
@@ -92,16 +96,8 @@ def summary_html(run: Run, name: str, is_series: bool, page: Path | None = None)
         listed=int(listed.sum()),
         decided="exists" in columns,
         page=None if page is None else str(page),
-        link=None if page is None else _link(page),
+        link=link,
     )
-
-
-def _link(page: Path) -> str:
-    """Return a link that a notebook in the working directory can follow, else one to the file."""
-    full, here = page.resolve(), Path.cwd().resolve()
-    if full.is_relative_to(here):
-        return "./" + quote(full.relative_to(here).as_posix())
-    return full.as_uri()
 
 
 STYLES = ("style", "print")
@@ -113,22 +109,18 @@ def write_page(runs: list[Run], path: Path, title: str, places: Places | None = 
         loader=PackageLoader("tacit.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     contents = [run_content(run, places if len(runs) == 1 else None) for run in runs]
-    plotly, script = get_plotlyjs(), bundled_script()
+    plotly, script, templates = get_plotlyjs(), bundled_script(), files("tacit.report") / "templates"
+    styles = [(templates / f"{name}.css").read_text(encoding="utf-8") for name in STYLES]
     page = environment.get_template("page.html").render(
         title=title,
         runs=contents,
         policy=f"script-src {script_hash(plotly)} {script_hash(script)}",
         plotly=Markup(plotly),
         script=Markup(script),
-        style=Markup(_style()),
+        style=Markup(css_variables() + "".join(styles)),
         data=as_json({"shared": page_constants(), "runs": [content["data"] for content in contents]}),
     )
     write_atomic(path, page.encode(errors="replace"))  # of a name that is half a letter
-
-
-def _style() -> str:
-    templates = files("tacit.report") / "templates"
-    return css_variables() + "".join((templates / f"{name}.css").read_text(encoding="utf-8") for name in STYLES)
 
 
 def draw_run(directory: Path, run: Run | None = None) -> Path:
@@ -142,27 +134,13 @@ def draw_run(directory: Path, run: Run | None = None) -> Path:
     return directory / "report.html"
 
 
-TITLES = {"known": "psi known", "joint": "psi learned"}  # by the directory of the run
 PAGE_TITLE = "tacit demo: the paper's synthetic system"
-
-
-def is_demo(directory: Path) -> bool:
-    """Does a directory hold runs of a demo?"""
-    return any((directory / name).is_dir() for name in TITLES)
-
-
-def read_one_run(directory: Path, what: str = "RUN") -> Run:
-    """Read a run directory; for a demo, one of its two runs must be chosen. ``what`` names the argument."""
-    if is_demo(directory):
-        paths = " or ".join(str(directory / name) for name in TITLES)
-        raise InputError(f"{what} must be one run, got {directory}, which contains the runs of a demo; pass {paths}")
-    return read_run(directory)
 
 
 def draw_demo(directory: Path, runs: dict[str, Run] | None = None) -> Path:
     """Draw a demo directory and return the page of the whole."""
     if runs is None:
-        runs = {name: read_run(directory / name) for name in TITLES if (directory / name).is_dir()}
+        runs = {name: read_run(directory / name) for name in DEMO_RUNS if (directory / name).is_dir()}
     for name, run in runs.items():
         draw_run(directory / name, run)
     write_page(list(runs.values()), directory / "report.html", PAGE_TITLE)

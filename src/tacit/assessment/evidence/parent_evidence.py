@@ -286,6 +286,8 @@ def parent_evidence(
                 sizes = linear.effects(members[of_targets])
                 effects[of_targets] = torch.where(which[of_targets], sizes, effects[of_targets])
     believed = torch.where(groups > 0, in_model, mean >= BELIEVED)
+    smoothing = torch.stack([in_form * (of_form.decay > 0) for of_form, in_form in forms]).sum(0) >= BELIEVED
+    measured = diagnostics.may_be_measured(pairs, observation)[screened.targets]
     said = diagnostics.notes(
         plain,
         screened,
@@ -300,6 +302,7 @@ def parent_evidence(
         groups=groups,
         driven=driving.reached if driving is not None and named else None,
         correlated=correlated if drivers is None else None,
+        measured=bool((smoothing & measured).any()),
     )
     alone = regressions.alone(candidates, gains, prior)
     return ParentEvidence(

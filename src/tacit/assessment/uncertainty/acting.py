@@ -53,6 +53,7 @@ from tacit.local import (
     has_moment_estimate,
     ratio_errors,
 )
+from tacit.observation import GaussianNoise
 from tacit.randomness import replica_seeds
 from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
@@ -319,9 +320,9 @@ def _gates(
     gated = list[int]()
     parts = explained_regressions(regressions, masks)
     longer = Dependence.of_rows(len(train), dependence.block, train.series)
-    scales = gate_scales(
-        [replace(one, spread=None) for one in regressions], masks, [longer.among(one) for one in known]
-    )
+    # not with the noise of the model: the answer must not depend on its present state
+    plain = [replace(one, spread=None, observation=GaussianNoise(1).double()) for one in regressions]
+    scales = gate_scales(plain, masks, [longer.among(one) for one in known])
     explained = explained_gates(parts, masks, scales, intervals=intervals)
     for place, (node, mask, one) in enumerate(zip(places, masks, explained, strict=True)):
         sources = data.sources(node).cpu()[mask]
