@@ -186,6 +186,20 @@ def cross_products(
     return found
 
 
+def left_over(columns: Float[Tensor, "column row"], values: Float[Tensor, "value row"]) -> Float[Tensor, "value row"]:
+    """Return values less their regression on columns, by an orthonormal basis where these are nearly collinear."""
+    products = columns @ columns.mT
+    roots = products.diagonal().sqrt()
+    used = roots > TINY * roots.amax()
+    columns, roots = columns[used], roots[used, None]
+    factor, failed = torch.linalg.cholesky_ex(products[used][:, used] / (roots * roots.mT))
+    if bool(failed > 0) or bool((factor.diagonal() < SURE).any()):
+        basis = orthonormal(columns)
+        return values - (values @ basis) @ basis.mT
+    weights = torch.cholesky_solve(columns @ values.mT / roots, factor) / roots
+    return values - weights.mT @ columns
+
+
 def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row column"]:
     """Return an orthonormal basis of the span of the columns; a column of zeros gives a column of zeros."""
     sizes = torch.linalg.vector_norm(columns, dim=-1)

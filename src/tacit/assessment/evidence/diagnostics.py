@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.assessment.evidence.averaging import orthonormal
+from tacit.assessment.evidence.averaging import left_over
 from tacit.assessment.evidence.candidates import Candidates, ColumnForm, Columns, Groups, joined_names
 from tacit.assessment.evidence.products import parent_columns
 from tacit.data import Pairs
@@ -57,13 +57,11 @@ def residuals(
     left = []
     for row, target in enumerate(candidates.targets.tolist()):
         parents, _ = parent_columns(columns, candidates, row, believed[row])
-        always = candidates.always(columns, torch.tensor([row]))[0].mT
-        seen = columns.observed[:, target]
-        both = torch.cat([always, parents, columns.targets[:, target, :1]], 1)
-        both = columns.without_intercepts(both.mT, seen).mT * seen[:, None]
-        basis, values = orthonormal(both[:, :-1].mT), both[:, -1:]
-        left.append(values - basis @ (basis.mT @ values))
-    return torch.cat(left, 1)
+        always, seen = candidates.always(columns, torch.tensor([row]))[0], columns.observed[:, target]
+        both = torch.cat([always, parents.mT, columns.targets[:, target, :1].mT])
+        both = columns.without_intercepts(both, seen) * seen
+        left.append(left_over(both[:-1], both[-1:])[0])
+    return torch.stack(left, 1)
 
 
 def may_be_measured(pairs: Pairs, observation: ObservationModel | None) -> Bool[Tensor, " node"]:
