@@ -185,15 +185,16 @@ def find_evidence(
     *,
     index: EdgeIndex,
     first_look: bool = False,
+    averaged: bool = True,
     backgrounds: Backgrounds | None = None,
     earlier: RegressionEvidence | None = None,
 ) -> RegressionEvidence:
     """Return the evidence from all pairs of the data set, training, validation and test, for the edges of an index.
 
     The ``backgrounds`` of the targets are always in the regressions, beside the columns of the pairs.
-    A ``first_look`` takes seconds: it uses only the newest value of each source, without resamples. The form and the
-    shared drivers of ``earlier`` evidence from the same pairs are used again if both observation models have real
-    values, whose rows have the same weights.
+    A ``first_look`` takes seconds: it uses only the newest value of each source, without resamples. Evidence that is
+    not ``averaged`` over forms, backgrounds and resamples is enough to choose an observation model. The forms, the
+    shared drivers and the weights of the rows of ``earlier`` evidence from the same pairs are used again.
     """
     start, preparation = time.perf_counter(), dataset.preparation
     pairs, layout = all_pairs(dataset.split), layout_of(preparation)
@@ -210,13 +211,14 @@ def find_evidence(
         density=config.graph.density,
         names=dataset.nodes,
         form=simplest_form(pairs, candidates) if first_look else None,
-        resamples=0 if first_look or rules.simultaneous else RESAMPLES,
+        resamples=0 if first_look or rules.simultaneous or not averaged else RESAMPLES,
         correlated=None if rules.simultaneous else SUGGESTION if may_suggest(config, preparation) else CAUTION,
         observation=observation,
         backgrounds=backgrounds,
         grouped=not rules.simultaneous and not rules.symmetric,
         driven=not first_look,
-        earlier=earlier.found if earlier is not None and _is_real(earlier.observation, observation) else None,
+        averaged=averaged,
+        earlier=None if earlier is None else earlier.found,
         smallest=config.graph.smallest_effect,
     )
     exists, effect, any_size = (
@@ -229,7 +231,7 @@ def find_evidence(
         "agreement": found.agreement,
     }
     within = None
-    if rules.simultaneous and not first_look:
+    if rules.simultaneous and averaged and not first_look:
         both = with_background(pairs, preparation, backgrounds)
         together = simultaneous_evidence(
             *(both if found.drivers is None else found.drivers.added_to(*both, within=True)),
@@ -281,7 +283,7 @@ def find_evidence(
     )
 
 
-def _is_real(*observations: ObservationModel | None) -> bool:
+def have_real_values(*observations: ObservationModel | None) -> bool:
     """Return whether all values of the observation models are real numbers; None is Gaussian noise."""
     models = [one for one in observations if one is not None]
     return all({*(one.supports or (one.support,))} == {"real"} for one in models)

@@ -51,6 +51,7 @@ from tacit.training import (
 HALVINGS = (0.1, 0.2)  # fractions of the training after which the worse half of the replicas stops
 STOPPED_VALUES = 2000  # values of the test part that are scored after Ctrl-C, so that the run ends soon
 STOPPED = "the run was stopped: the scores use {pairs} of {all} test pairs, evenly spaced"
+GOING_ON = 1 / 2  # of the epochs, for a trained model with more edges
 PRELIMINARY = "Training was stopped before its end: the result is preliminary."
 
 
@@ -184,14 +185,14 @@ def _with_needed_edges(
     untrained: LatentGraphModel,
     acting: Acting | None,
 ) -> tuple[Plan, FitResult, LatentGraphModel, Acting | None, bool]:
-    """Train again if the model needs dropped edges; after Ctrl-C the first fit is kept."""
+    """Train again with the dropped edges that the model needs; after Ctrl-C the first fit is kept."""
     if result.interrupted:
         return plan, result, untrained, acting, True
     try:
         again = with_needed_edges(plan, result.model, split.train)
         if again is None:
             return plan, result, untrained, acting, False
-        second, start, acts = _train(again, split, settings)
+        second, start, acts = _train(again, split, settings, earlier=result)
     except KeyboardInterrupt:
         if Processes.current().several:
             raise
@@ -210,9 +211,16 @@ def _too_early(result: FitResult, assessment: Assessment) -> str:
 
 
 def _train(
-    plan: Plan, split: Split, settings: FitSettings, checkpoint: Checkpoints | None = None
+    plan: Plan,
+    split: Split,
+    settings: FitSettings,
+    checkpoint: Checkpoints | None = None,
+    earlier: FitResult | None = None,
 ) -> tuple[FitResult, LatentGraphModel, Acting | None]:
-    """Return the fitted model, and a copy before the fit; a fit in closed form also finds how often edges act."""
+    """Return the fitted model, and a copy before the fit; a fit in closed form also finds how often edges act.
+
+    With an ``earlier`` training of one replica on fewer edges, the training goes on from there.
+    """
     config, listener = plan.config, plan.listener
     if plan.closed_form:
         moments = plan.model.observation.by_moments
@@ -235,19 +243,36 @@ def _train(
     listener.stage("fit: starting values")
     model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
     at_regression = plan.evidence is not None and start_at_regression(model, split.train)
-    untrained = copy.deepcopy(model)
+    untrained, seeds = copy.deepcopy(model), replica_seeds(plan.seed, config.training.replicas or 1)
+    if earlier is not None and (
+        len(seeds) > 1 or not earlier.history or earlier.model.graph.raw.shape != model.graph.raw.shape
+    ):
+        earlier = None
+    if earlier is not None:
+        new = model.graph.raw.detach().clone()
+        model.load_state_dict(dict(earlier.model.named_parameters()), strict=False)
+        model.graph.raw.data = torch.where(earlier.model.graph.learned, model.graph.raw.data, new)
+        settings = replace(settings, epochs=max(1, math.ceil(GOING_ON * settings.epochs)))
     listener.stage(f"fit: {'compiling' if config.training.compile else 'training'}")
     result = fit(
         model,
         split.train,
         split.validation,
         settings,
-        seeds=replica_seeds(plan.seed, config.training.replicas or 1),
+        seeds=seeds,
         compile=bool(config.training.compile),
-        start_at_model=at_regression,
+        start_at_model=at_regression or earlier is not None,
         on_progress=listener.step,
         checkpoint=checkpoint,
     )
+    if earlier is not None:
+        before = earlier.history
+        result = replace(
+            result,
+            history=[*before, *(replace(one, epoch=len(before) + one.epoch) for one in result.history)],
+            steps=earlier.steps + result.steps,
+            train_seconds=earlier.train_seconds + result.train_seconds,
+        )
     return result, untrained, None
 
 

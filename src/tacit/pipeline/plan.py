@@ -38,6 +38,7 @@ from tacit.pipeline.evidence import (
     evidence_method,
     find_evidence,
     first_edges,
+    have_real_values,
     lags_beyond,
     with_lags,
     with_small_effects,
@@ -49,7 +50,7 @@ from tacit.pipeline.observation_choice import (
     with_chosen_kinds,
     with_open_noise,
 )
-from tacit.pipeline.observation_kinds import AUTO
+from tacit.pipeline.observation_kinds import AUTO, regression_observation
 from tacit.pipeline.parts import MOST_EXPANDED, OwnParts
 from tacit.pipeline.preparation import SeriesPreparation, require_resampling
 from tacit.pipeline.simultaneous import require_series, settle_simultaneous
@@ -394,29 +395,36 @@ def _with_evidence(
             look = find_evidence(dataset, rules, config, seed, index=index, first_look=True, backgrounds=backgrounds)
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
-        evidence = find_evidence(dataset, rules, config, seed, index=index, backgrounds=backgrounds)
-        background, searched = NO_BACKGROUND, dataset.split
+        evidence = find_evidence(dataset, rules, config, seed, index=index, averaged=not sorts, backgrounds=backgrounds)
+        background, searched = NO_BACKGROUND, dataset
         if config.predictor.kind == AUTO or own.kind(config.predictor).background:
             background = fit_background(evidence, source, config.data.model_copy(update={"window": data.window}), seed)
         if background.terms:
             listener.stage(PREPARING)
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
-        listener.stage("evidence: which observation model")
-        config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
-        if changed:
+        observed = list[str]()
+        if sorts:  # the choice of an observation model depends on the edges, and the evidence on the observation model
+            listener.stage("evidence: which observation model")
+            config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
             listener.stage("evidence: which edges exist")
-            data = config.data.model_copy(update={"window": data.window})
-            plain = Dataset.prepare(source, data, seed=seed, scaled=scaled)
-            same = all(
-                torch.equal(one.inputs, other.inputs) and torch.equal(one.targets, other.targets)
-                for one, other in (
-                    (searched.train, plain.split.train),
-                    (searched.validation, plain.split.validation),
-                    (searched.test, plain.split.test),
+            same = True
+            if changed:
+                data = config.data.model_copy(update={"window": data.window})
+                before, searched = searched, Dataset.prepare(source, data, seed=seed, scaled=scaled)
+                same = have_real_values(evidence.observation, regression_observation(config, searched.preparation))
+                same = same and all(
+                    torch.equal(one.inputs, other.inputs) and torch.equal(one.targets, other.targets)
+                    for one, other in (
+                        (before.split.train, searched.split.train),
+                        (before.split.validation, searched.split.validation),
+                        (before.split.test, searched.split.test),
+                    )
                 )
-            )
+                dataset = searched
+                if background.terms:
+                    dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
             evidence = find_evidence(
-                plain,
+                searched,
                 rules,
                 config,
                 seed,
@@ -424,7 +432,6 @@ def _with_evidence(
                 backgrounds=backgrounds,
                 earlier=evidence if same else None,
             )
-            dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)
         evidence = with_small_effects(evidence, config.assessment.fdr)
