@@ -9,7 +9,7 @@ import torch
 from tacit.assessment.evidence import LEARNED, TIME, WithinStep
 from tacit.config import FitConfig
 from tacit.pipeline import Plan, evidence, later_assessment, plan
-from tacit.pipeline.answer import within_columns
+from tacit.pipeline.simultaneous import within_columns
 from tacit.pipeline.sources import read_table
 
 WITHIN = np.array([[0.0, 0.8, 0.0], [0.0, 0.0, 0.0], [0.0, -0.7, 0.0]])  # 1 -> 0 and 1 -> 2

@@ -9,7 +9,7 @@ from parent_sets import var_series
 from tacit.assessment.fit_tests import graph_controls
 from tacit.config import FitConfig
 from tacit.pipeline import closed_form, fitting
-from tacit.pipeline.closed_form import CHOICE, OTHERWISE, fit_closed_form
+from tacit.pipeline.closed_form import fit_closed_form
 from tacit.pipeline.fitting import learn
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.sources import read_table
@@ -36,9 +36,9 @@ def test_a_fixed_graph_is_fitted_by_least_squares_without_a_step():
     learned = learn(plan)
     assert learned.result.steps == 0
     assert learned.result.history == []
-    choices = learned.conclude().record.choices
-    assert CHOICE + OTHERWISE in choices
-    assert not any(line.startswith(("epochs", "batch_size", "replicas")) for line in choices)
+    choices = {one.option: one.value for one in learned.conclude().record.choices}
+    assert choices["training"] == "closed form"
+    assert not {"epochs", "batch_size", "replicas"} & choices.keys()
     model, train = learned.result.model, plan.dataset.split.train
     probs = model.graph.edge_probs.detach()
     assert probs[[0, 2], [1, 1]].tolist() == [1.0, 1.0]
@@ -78,9 +78,9 @@ def test_an_answer_that_forecasts_worse_gives_way_to_training(monkeypatch):
     assert all(torch.equal(before[name], value) for name, value in plan.model.state_dict().items())
     learned = learn(plan)
     assert learned.result.steps > 0
-    choices = learned.conclude().record.choices
-    assert CHOICE not in choices
-    assert any(line.startswith("epochs = ") for line in choices)
+    choices = {one.option for one in learned.conclude().record.choices}
+    assert "training" not in choices
+    assert "epochs" in choices
 
 
 def test_noise_that_follows_the_input_is_trained():

@@ -62,7 +62,7 @@ def plan_of(table, **sections):
 
 def said(plan):
     """The line of the choices on the background."""
-    (line,) = [one for one in plan.choices if one.startswith("background")] or [""]
+    (line,) = [one.sentence for one in plan.choices if one.option == "background"] or [""]
     return line
 
 
@@ -290,7 +290,7 @@ def test_cycles_go_on_in_forecasts(finished):
 
 def test_the_record_names_the_background(finished):
     record = json.loads((finished / "run" / "record.json").read_text())
-    assert [one for one in record["choices"] if one.startswith("background = daily cycle (all nodes)")]
+    assert [one for one in record["choices"] if one["value"] == ["daily cycle (all nodes)"]]
 
 
 def test_a_check_names_the_background(finished, capsys):

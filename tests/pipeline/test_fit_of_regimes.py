@@ -17,8 +17,8 @@ from tacit.graph import MixtureGraph
 from tacit.local import Difference
 from tacit.pipeline import Fitted, Plan, forecast_table, learn, path_table, read_table, settle_situations
 from tacit.pipeline import situation_stage as regime_stage
-from tacit.pipeline.situation_stage import TRAINED_REGIMES
 from tacit.records import read_run
+from tacit.words import FindingKind
 
 CPU = torch.device("cpu")
 PROBS = {(2, 0): (0.9, 0.1), (2, 1): (0.8, 0.2)}  # lake reads two rivers, which come together
@@ -95,7 +95,7 @@ def test_trained_regimes_have_no_errors(monkeypatch, tmp_path):
     monkeypatch.setattr(regime_stage, "has_regime_likelihood", lambda *_: False)
     trained = partial(known_regimes, off=torch.nan)
     fitted = fit(monkeypatch, trained, graph={"regimes": 2}, assessment={"enabled": True, "bootstrap_replicas": 0})
-    assert TRAINED_REGIMES in fitted.record.findings
+    assert FindingKind.TRAINED_REGIMES in {one.kind for one in fitted.record.findings}
     fitted.write(tmp_path / "run")
     run = read_run(tmp_path / "run")
     rows = run.edges.by.frame(run.record.node_names)

@@ -70,7 +70,7 @@ def plan(folder, **data):
 def test_levels_that_differ_are_noticed_and_taken_out(folder):
     chosen = plan(folder)
     assert chosen.config.data.scale_by == "level"
-    assert any(choice.startswith("scale_by = level: the series differ in level") for choice in chosen.choices)
+    assert ("scale_by", "levels differ") in {(one.option, one.reason) for one in chosen.choices}
     assert chosen.dataset.preparation.scaling.by == "level"
     assert "split in time order within each of 6 series" in chosen.notes
     assert plan(folder, scale_by="all").dataset.preparation.scaling.by == "all"

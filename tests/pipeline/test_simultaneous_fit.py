@@ -21,7 +21,6 @@ from tacit.pipeline.fitting import learn
 from tacit.pipeline.inference import samples
 from tacit.pipeline.job import run_fit
 from tacit.pipeline.paths import path_samples
-from tacit.pipeline.simultaneous import CHOICE
 from tacit.pipeline.sources import read_source, read_table
 from tacit.sklearn import LatentGraphForecaster
 
@@ -48,8 +47,8 @@ def in_units(fitted):
 def test_the_fit_is_that_of_regressions_and_says_so(fitted):
     found, _, plan = fitted
     assert plan.closed_form
-    assert CHOICE in found.record.choices
-    assert any(line.startswith("training = closed form") for line in found.record.choices)
+    chosen = {(one.option, one.reason) for one in found.record.choices}
+    assert {("predictor", "within step"), ("training", "closed form")} <= chosen
     assert found.record.goodness["fits"] is True
     assert {"no graph", "full graph"} <= set(found.record.references)
     np.testing.assert_allclose(in_units(found).numpy(), WITHIN, atol=0.12)
@@ -106,8 +105,8 @@ def test_how_often_an_edge_acts_is_left_open_with_its_direction(monkeypatch):
     )
     assert not np.isnan(table.loc[("n0", "n2"), "probability"])
     said = "How often 2 edges act is not estimated: their direction within the step is open (n1 - n0, n1 - n2)."
-    assert said in found.record.findings
-    assert not any("nan" in line for line in (*found.record.answer, *found.record.findings))
+    assert said in {one.sentence for one in found.record.findings}
+    assert not any("nan" in line for line in (*found.record.answer, *map(str, found.record.findings)))
 
 
 def test_gates_within_the_step_are_found(monkeypatch):

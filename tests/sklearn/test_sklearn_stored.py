@@ -61,7 +61,7 @@ def test_save_and_load(fitted, pairs, tmp_path):
             LatentGraphRegressor.load(tmp_path / f"bad{number}")
     path.write_bytes(Kind(KIND.name, 9, "").pack({}, {}))
     with pytest.raises(
-        InputError, match=r"has format 9 of tacit .*, this tacit reads format 4 of a saved estimator; use"
+        InputError, match=r"has format 9 of tacit .*, this tacit reads format 5 of a saved estimator; use"
     ):
         LatentGraphRegressor.load(path)
     path.write_bytes(data.replace(b'\\"symmetric\\"', b'\\"symmmtric\\"'))

@@ -34,6 +34,7 @@ from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import PairsPreparation
 from tacit.pipeline.situations import about_depends_on, settle_situations
 from tacit.pipeline.sources import Source, read_source, read_sources, read_table
+from tacit.pipeline.std_errors import has_own_estimate
 
 __all__ = [
     "MOST_EXPANDED",
@@ -58,6 +59,7 @@ __all__ = [
     "fan_of",
     "forecast_table",
     "goodness_on",
+    "has_own_estimate",
     "kept_fan",
     "learn",
     "new_pairs",

@@ -1,10 +1,7 @@
-"""The stages of the assessment: standard errors, identifiability, a fit test, other graphs, controls.
-
-The findings are written here; commands and reports show them.
-"""
+"""The stages of the assessment: standard errors, identifiability, a fit test, other graphs, controls."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -25,34 +22,23 @@ from tacit.assessment.uncertainty import ALWAYS_ABOVE, expected_wrong_edges
 from tacit.data import Pairs
 from tacit.edges import ACTS
 from tacit.errors import TrainingError
-from tacit.pipeline.comparisons import compare_forecasts, why_no_ridge
+from tacit.pipeline.comparisons import compare_forecasts, too_large_for_ridge
 from tacit.pipeline.findings import Assessment, AssessmentInputs
 from tacit.pipeline.parts import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation, block_length
 from tacit.pipeline.simultaneous import with_held
 from tacit.pipeline.situation_stage import ask_situations, asks_situations, situation_stage
-from tacit.pipeline.std_errors import estimate_std_errors
+from tacit.pipeline.std_errors import estimate_std_errors, has_own_estimate
 from tacit.randomness import generator_for, replica_seeds
 from tacit.training import LatentGraphModel
+from tacit.words import Finding, FindingKind, find
 
 # Pairs of the fit test: enough to detect relevant misfits. With many nodes fewer, so that the number of targets is
 # limited, but never fewer than 100.
 MOST_TESTED = 2000
 MOST_TESTED_NUMBERS, FEWEST_TESTED = 1_000_000, 100
-CERTAIN_MEANS = (
-    "These data do not distinguish an edge that acts at times from a weaker edge that always acts: use the "
-    "probabilities as a ranking of edges."
-)
-WIDENED = "Intervals are widened to contain every solution that is compatible with these data."
-TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
-NO_ERRORS = "Not computed, standard errors: training stopped too early, so replicas would stop too early as well."
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts from the fitted one
 MOST_FLIPPED = 40_000
-TOO_MANY = (
-    f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit only the nodes around the "
-    "edges of interest"
-)
-NO_EDGE_PROBS = "it requires a probability for each edge, which this graph distribution does not have"
 SHOWN = 0.5  # edges with a larger probability count as present
 
 
@@ -63,7 +49,8 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     """
     wanted = fit.config.assessment
     graph = fit.result.model.graph
-    lacking = TOO_MANY if graph.candidates is not None else "" if graph.has_edge_probs else NO_EDGE_PROBS
+    many = graph.candidates is not None
+    lacking = "many nodes" if many else None if graph.has_edge_probs else "no edge probabilities"
     asked = asks_situations(fit.config)
     other_graphs = bool(wanted.controls) and not fit.untrained.observation.joint  # predictors are trained for them
     errors = wanted.enabled and (wanted.replicas > 0 or fit.has_direct_estimate)
@@ -77,14 +64,17 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     ]
     for name, words, stage, needed in stages:
         if needed and lacking and stage not in (_goodness, ask_situations):
-            answer.findings.append(f"Not computed, {name} ({words}): {lacking}.")
+            about: dict[str, Any] = {"limit": MOST_EXPANDED} if many else {}
+            answer.findings.append(find(FindingKind.NOT_COMPUTED, stage=name, question=words, reason=lacking, **about))
         elif needed:
             fit.listener.stage(f"{name}: {words}")
             try:
                 stage(answer, fit)
             except (TrainingError, torch.OutOfMemoryError) as error:
                 first = str(error).splitlines()[0]
-                answer.findings.append(f"Not computed, {name} ({words}): {first}.")
+                answer.findings.append(
+                    find(FindingKind.NOT_COMPUTED, stage=name, question=words, reason="failed", error=first)
+                )
 
 
 def _errors_from(fit: AssessmentInputs) -> str:
@@ -117,7 +107,7 @@ def fit_test(
 def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
     config, train = fit.config, fit.split.train
     if fit.result.late_fall and not fit.has_direct_estimate:
-        answer.findings.append(NO_ERRORS)
+        answer.findings.append(find(FindingKind.NOT_COMPUTED, stage="standard errors", reason="training stopped"))
         return
     found = estimate_std_errors(
         fit.result.model,
@@ -164,18 +154,15 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
     train, model = fit.split.train, fit.result.model
     count = int(model.graph.learned.sum())
     if count > MOST_FLIPPED:
-        answer.findings.append(
-            f"Not computed, identifiability: it takes long for {count:,} learned edges; name candidates, or call "
-            "tacit.identify."
-        )
+        answer.findings.append(find(FindingKind.TOO_MANY_EDGES, count=count))
         return
     found = identify_edges(model, train, fit.preparation, fit.generator("identify"))
     answer.edges = answer.edges.updated(identifiable=model.graph.vector(found.flags()))
-    always_known = "always" in answer.uncertainty  # then the probabilities do not depend on the random start
-    others = [] if always_known else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
     if bool(found.learned.any()) or not bool(model.graph.learned.any()):  # else all directions are open
-        answer.findings += found.sentences()
-    answer.findings += others
+        answer.findings += [find(FindingKind.IDENTIFICATION, line) for line in found.sentences()]
+    if not has_own_estimate(answer.uncertainty):  # otherwise probabilities do not depend on the random start
+        others = [other for other in compare_replicas(fit.result) if other.relation != "same"]
+        answer.findings += [find(FindingKind.OTHER_START, one.sentence(), **asdict(one)) for one in others]
     if "exists" in answer.edges:  # the answer has the expected number of false edges
         return
     wrong = expected_wrong_edges(
@@ -185,19 +172,25 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
         identifiable=found.identifiable,
         symmetric=model.graph.symmetric,
     )
-    answer.findings.append(
-        f"In a given observation, about {wrong.false:.1f} of the edges above {SHOWN:g} are inactive, and about "
-        f"{wrong.missed:.1f} of the other edges are active."
-    )
+    about: dict[str, Any] = {"false": float(wrong.false), "missed": float(wrong.missed), "level": SHOWN}
+    answer.findings.append(find(FindingKind.INACTIVE_EDGES, **about))
 
 
 def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
     pairs = fit.split.test if fit.levelled is None else fit.levelled.to(fit.split.test.inputs.device)
     model = answer.model or fit.result.model
     found = fit_test(model, pairs, fit.preparation, fit.seed, trained=not fit.closed_form)
-    said = [TOO_FEW] if found is None else found.sentences()
     answer.goodness = {} if found is None else found.to_dict()
-    answer.findings = [*said, *answer.findings]  # the verdict comes first
+    answer.findings = [*fit_findings(found), *answer.findings]  # the verdict comes first
+
+
+def fit_findings(found: Goodness | None) -> list[Finding]:
+    """Return the verdict of a fit test and its details; None if there were too few pairs."""
+    if found is None:
+        return [find(FindingKind.FIT_NOT_TESTED)]
+    first, *further = found.sentences()
+    verdict = find(FindingKind.FIT_VERDICT, first, fits=found.fits, p_value=found.p_value)
+    return [verdict, *(find(FindingKind.FIT_DETAIL, line) for line in further)]
 
 
 def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
@@ -205,7 +198,7 @@ def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
 
     Whether edges always act is left out if the answer reports it for each edge.
     """
-    certain = () if "always" in answer.uncertainty else (CERTAIN,)
+    certain = () if has_own_estimate(answer.uncertainty) else (CERTAIN,)
     found = find_representations(
         fit.result.model,
         fit.split.train,
@@ -221,9 +214,11 @@ def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
 
 def take_representations(answer: Assessment, equivalent: Sequence[Representation]) -> None:
     """Report the other graphs that predict as well, and widen intervals to contain them."""
-    answer.findings += [other.sentence() for other in equivalent]
+    for other in equivalent:
+        loss = {"loss": other.difference.mean, "std_error": other.difference.std_error}
+        answer.findings.append(find(FindingKind.OTHER_GRAPH, other.sentence(), graph=other.name, **loss))
     if any(other.name == CERTAIN for other in equivalent):
-        answer.findings.append(CERTAIN_MEANS)
+        answer.findings.append(find(FindingKind.RANKING))
     edges = answer.edges
     if "low" not in edges or "high" not in edges or not equivalent:
         return
@@ -235,7 +230,7 @@ def take_representations(answer: Assessment, equivalent: Sequence[Representation
         always = (acting == ACTS.index("always")) & (low > ALWAYS_ABOVE)
         acting = np.where(times | always | (acting == 0), acting, ACTS.index("undecided")).astype(acting.dtype)
     answer.edges = edges.updated(low=low, high=high, acting=acting)
-    answer.findings.append(WIDENED)
+    answer.findings.append(find(FindingKind.WIDENED))
 
 
 def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
@@ -257,4 +252,5 @@ def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
     answer.scores, answer.simple = found.scores, found.simple
     answer.references = {**found.references, **answer.references}
     answer.node_gains = found.node_gains
-    answer.findings += filter(None, [why_no_ridge(fit.preparation, len(split.train))])
+    if too_large := too_large_for_ridge(fit.preparation, len(split.train)):
+        answer.findings.append(find(FindingKind.NO_RIDGE, columns=too_large, pairs=len(split.train)))

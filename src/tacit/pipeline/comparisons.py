@@ -20,17 +20,13 @@ from tacit.assessment.evaluation import (
     target_spreads,
 )
 from tacit.data import Pairs, Split, distinct_inputs, ridge_regression
-from tacit.pipeline.answer import NO_GRAPH, RIDGE
 from tacit.pipeline.preparation import Preparation, score_block
 from tacit.randomness import generator_for
 from tacit.shapes import PointPrediction
 from tacit.training import LatentGraphModel
+from tacit.words.answer import NO_GRAPH, RIDGE
 
 MOST_RIDGE_FEATURES, MOST_RIDGE_SIDE = 20_000, 3000  # time grows with the cube of the fewer of columns and pairs
-NO_RIDGE = (
-    "Not computed, ridge regression on all nodes: it takes long with {columns:,} inputs and {pairs:,} training pairs; "
-    "use a shorter window, for example --window 24."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +52,7 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
         }
         sigmas = residual_sigmas(start["train"], parts["train"])
         found["the last value"] = _in_units(start["test"], sigmas, parts["test"], spread)
-    if ridge and not why_no_ridge(preparation, len(split.train)):
+    if ridge and not too_large_for_ridge(preparation, len(split.train)):
         once = distinct_inputs(parts["train"], sizes.known)
         changes = {  # for a series, the regression predicts the change from the last value
             name: Pairs(part.inputs * once, part.targets - start[name], part.observed) for name, part in parts.items()
@@ -67,13 +63,11 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
     return found
 
 
-def why_no_ridge(preparation: Preparation, pairs: int) -> str:
-    """Return why the regression is left out; empty if it is not."""
+def too_large_for_ridge(preparation: Preparation, pairs: int) -> int:
+    """Return the number of columns of the regression if it is left out because it takes long, otherwise 0."""
     sizes = preparation.sizes
     columns = sizes.num_nodes * (sizes.in_channels - sizes.known) + sizes.known
-    if columns <= MOST_RIDGE_FEATURES and min(columns, pairs) <= MOST_RIDGE_SIDE:
-        return ""
-    return NO_RIDGE.format(columns=columns, pairs=pairs)
+    return 0 if columns <= MOST_RIDGE_FEATURES and min(columns, pairs) <= MOST_RIDGE_SIDE else columns
 
 
 def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: torch.Tensor) -> Reference:

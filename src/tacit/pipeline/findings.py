@@ -13,7 +13,6 @@ from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.edges import EdgeIndex, EdgeTable
 from tacit.graph import ContextVariable, GraphDistribution
-from tacit.pipeline.answer import GAUSSIAN_P
 from tacit.pipeline.comparisons import Reference
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence
@@ -21,6 +20,7 @@ from tacit.pipeline.preparation import Preparation
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
 from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
+from tacit.words import GAUSSIAN_P, Finding
 
 
 @dataclass
@@ -43,8 +43,8 @@ class Assessment:
     simple: dict[str, Reference] | None = None
     node_gains: dict[str, float] = field(default_factory=dict)
     goodness: dict[str, Any] = field(default_factory=dict)
-    uncertainty: dict[str, float] = field(default_factory=dict)
-    findings: list[str] = field(default_factory=list)
+    uncertainty: dict[str, float | str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
     model: LatentGraphModel | None = None
     situations: dict[str, Any] = field(default_factory=dict)
     situation_sentences: tuple[str, ...] = ()

@@ -17,7 +17,6 @@ from tacit.edges import EdgeIndex
 from tacit.graph import GraphDistribution
 from tacit.interrupts import deferred_interrupts
 from tacit.local import start_at_regression
-from tacit.pipeline.answer import GAUSSIAN_P, answer_sentences, caveats, required_edges
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
@@ -29,9 +28,10 @@ from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_
 from tacit.pipeline.parts import MOST_EXPANDED
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import block_length
-from tacit.pipeline.simultaneous import held_sentences, without_held
+from tacit.pipeline.simultaneous import held_findings, without_held
 from tacit.pipeline.situation_stage import asks_situations
 from tacit.pipeline.situations import context_variables
+from tacit.pipeline.std_errors import has_own_estimate
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, ForecastTable, Record, describe_device, history_line, versions
 from tacit.threads import threads_for
@@ -47,6 +47,7 @@ from tacit.training import (
     densify_result,
     fit,
 )
+from tacit.words import GAUSSIAN_P, answer_sentences, caveats, required_edges
 
 HALVINGS = (0.1, 0.2)  # fractions of the training after which the worse half of the replicas stops
 STOPPED_VALUES = 2000  # values of the test part that are scored after Ctrl-C, so that the run ends soon
@@ -166,7 +167,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
             raise
         complete = False
     assessment.edges = without_held(assessment.edges, result.model)
-    assessment.findings += held_sentences(result.model, plan.dataset.nodes)
+    assessment.findings += held_findings(result.model, plan.dataset.nodes)
     return Learned(plan, split, result, assessment, complete, _too_early(result, assessment))
 
 
@@ -199,8 +200,8 @@ def _too_early(result: FitResult, assessment: Assessment) -> str:
     """Return a sentence if training stopped too early, unless regressions gave the result."""
     if result.interrupted:
         return PRELIMINARY
-    always_known = "always" in assessment.uncertainty and assessment.uncertainty["adopted"] > 0
-    return "" if always_known or not result.late_fall else TOO_EARLY.format(fall=result.late_fall)
+    known = has_own_estimate(assessment.uncertainty) and bool(assessment.uncertainty["adopted"])
+    return "" if known or not result.late_fall else TOO_EARLY.format(fall=result.late_fall)
 
 
 def _train(

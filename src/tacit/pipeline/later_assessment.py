@@ -11,8 +11,7 @@ from tacit.assessment.uncertainty import Kept, has_direct_estimate
 from tacit.config import AssessmentOptions
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.pipeline.answer import GAUSSIAN_P, answer_sentences
-from tacit.pipeline.assessment import WIDENED, identify_edges
+from tacit.pipeline.assessment import identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, find_evidence
@@ -26,9 +25,10 @@ from tacit.pipeline.preparation import block_length, require_resampling
 from tacit.pipeline.simultaneous import without_held
 from tacit.pipeline.situation_stage import CONSTANT, MIXTURE
 from tacit.pipeline.sources import Source
-from tacit.pipeline.std_errors import NOT_ADOPTED, STANDARD_ERRORS, estimate_std_errors
+from tacit.pipeline.std_errors import estimate_std_errors, has_own_estimate
 from tacit.randomness import generator_for
 from tacit.training import Listener
+from tacit.words import FROM_ERRORS, GAUSSIAN_P, answer_sentences
 
 
 def require_constant(fitted: Fitted, what: str) -> None:
@@ -93,7 +93,8 @@ def add_std_errors(
         seed=fitted.record.seed,
         compile=bool(config.training.compile),
         listener=listener,
-        moments="always" in fitted.record.uncertainty or closed_form,  # then the probabilities come from regressions
+        moments=has_own_estimate(fitted.record.uncertainty)
+        or closed_form,  # then the probabilities come from regressions
         kept=_chosen_again(fitted, dataset, own),
         thorough=config.assessment.thorough,
         trained=not fitted.model.observation.joint,
@@ -101,8 +102,7 @@ def add_std_errors(
     )
     columns = {name: fitted.graph.vector(values) for name, values in found.columns.items()}
     fitted.edges = without_held(fitted.edges.updated(**columns), fitted.model)
-    repeated, replaced = {*found.findings, WIDENED}, (STANDARD_ERRORS, NOT_ADOPTED)
-    earlier = [line for line in fitted.record.findings if line not in repeated and not line.startswith(replaced)]
+    earlier = [one for one in fitted.record.findings if one.kind not in FROM_ERRORS and one not in found.findings]
     changes = {
         "uncertainty": found.uncertainty,
         "findings": [*earlier, *found.findings],

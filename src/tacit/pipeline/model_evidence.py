@@ -37,6 +37,7 @@ from tacit.pipeline.preparation import Preparation, block_length
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs, PointPrediction
 from tacit.training import FitResult, FitSettings, LatentGraphModel
+from tacit.words import choose
 
 DENSITY = 0.1  # default prior fraction of edges that exist
 EARLY = "training stopped too early"
@@ -144,9 +145,8 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
     evidence = evidence.with_needed(needed)
     model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
     count = int((needed & evidence.table.index.once).sum())
-    edges = "1 more edge" if count == 1 else f"{count} more edges"
-    said = f"learned = {edges} than the regressions keep: residuals of the fitted model depend on the source"
-    return replace(plan, model=model, evidence=evidence, choices=[*plan.choices, said])
+    made = choose("learned", count, "residuals")
+    return replace(plan, model=model, evidence=evidence, choices=[*plan.choices, made])
 
 
 def needed_after_all(

@@ -79,21 +79,21 @@ FEW_CANDIDATES = 0.25  # of all ordered pairs
 MOST_EXPANDED = 400
 
 
-def usual_layout(wish: str, rules: EdgeRules) -> tuple[Layout, str]:
-    """Return the layout of a graph, and the reason; a table that is requested but not possible is refused."""
+def usual_layout(wish: str, rules: EdgeRules) -> tuple[Layout, str, dict[str, Any]]:
+    """Return the layout of a graph, the reason and its numbers; a table that is asked for in vain is refused."""
     asked = wish == "table"
     if rules.symmetric:
         require(
             not asked,
             "layout 'table' requires directed edges, and symmetric is set; leave one of them out",
         )
-        return "matrix", "edges without a direction"
+        return "matrix", "no direction", {}
     if rules.candidates is None:
         require(
             not asked,
             "layout 'table' requires candidates, got none; name some, or the nearest or most correlated",
         )
-        return "matrix", "every pair of nodes can be an edge"
+        return "matrix", "every pair", {}
     nodes, count = len(rules.nodes), rules.candidate_edges.num_edges
     require(
         count > 0 or not asked,
@@ -101,5 +101,5 @@ def usual_layout(wish: str, rules: EdgeRules) -> tuple[Layout, str]:
     )
     share = count / nodes**2
     if count and nodes > MANY_NODES and share <= FEW_CANDIDATES:
-        return "table", f"{count:,} candidates are {share:.2g} of all pairs of {nodes:,} nodes"
-    return "matrix", "few nodes" if nodes <= MANY_NODES else "most pairs are candidates"
+        return "table", "few candidates", {"count": count, "share": share, "nodes": nodes}
+    return "matrix", "few nodes" if nodes <= MANY_NODES else "most pairs", {}

@@ -64,6 +64,7 @@ from tacit.pipeline.sources import Source, about
 from tacit.registry import PREDICTORS
 from tacit.threads import threads_for
 from tacit.training import LatentGraphModel, Listener
+from tacit.words import Choice, choose
 
 
 class StageTimes:
@@ -192,16 +193,7 @@ def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int
 
 PREPARING = "preparing: parts, scales and candidates"
 LONGEST_TRIED = 96  # steps of a window: with more, a short training of a network takes a minute or longer
-NOT_TRIED = (
-    f"predictor = filter: a network was not tried, because the window has more than {LONGEST_TRIED} steps; "
-    "set predictor.kind=feedforward to train one"
-)
-LIMITED = "predictor = filter: it has a weight per lag, so it can respect min_lag and max_lag"
-SCALES = {
-    "all": "the series do not need separate levels or deviations",
-    "level": "the series differ in level, so each is measured from its own mean",
-    "series": "the deviations of the series differ by a factor of 3 or more",
-}
+SCALES = {"all": "same scale", "level": "levels differ", "series": "deviations differ"}  # reasons
 TAKEN_OUT = "Edges were tested beside the background of the nodes: {words}."
 FEWER_STEPS = (
     "regressions on all {window} steps of the window would take long: the weights of the newest {read} start at "
@@ -221,7 +213,7 @@ class Plan:
     name: str
     command: str
     config: FitConfig
-    choices: list[str]
+    choices: list[Choice]
     dataset: Dataset
     rules: EdgeRules
     coordinates: np.ndarray | None
@@ -298,15 +290,15 @@ class Plan:
         )
 
 
-def _with_scale(config: FitConfig, dataset: Dataset) -> tuple[FitConfig, list[str]]:
+def _with_scale(config: FitConfig, dataset: Dataset) -> tuple[FitConfig, list[Choice]]:
     """Set the scaling of several series that was chosen, and return the reason."""
     preparation = dataset.preparation
     if not isinstance(preparation, SeriesPreparation) or config.data.scale_by != "auto":
         return config, []
     by = preparation.scaling.by
     data = config.data.model_copy(update={"scale_by": by})
-    reasons = [f"scale_by = {by}: {SCALES[by]}"] if dataset.split.num_series > 1 else []
-    return config.model_copy(update={"data": data}), reasons
+    choices = [choose("scale_by", by, SCALES[by])] if dataset.split.num_series > 1 else []
+    return config.model_copy(update={"data": data}), choices
 
 
 def _steps_left_out(model: LatentGraphModel, dataset: Dataset) -> list[str]:
@@ -324,14 +316,16 @@ def _with_kind(
     seed: int,
     device: torch.device,
     listener: Listener,
-) -> tuple[FitConfig, Dataset, list[str]]:
+) -> tuple[FitConfig, Dataset, list[Choice]]:
     """Choose the kind of predictor by its forecasts, if it was left open."""
     if config.predictor.kind != "auto" or evidence is None:
         return config, dataset, []
     limited = evidence.rules.lag_ranges is not None
     if limited or _takes_long_to_try(config, dataset):
         predictor = config.predictor.model_copy(update={"kind": FILTER})
-        return config.model_copy(update={"predictor": predictor}), dataset, [LIMITED if limited else NOT_TRIED]
+        reason = "weight per lag" if limited else "long window"
+        chosen = choose("predictor", FILTER, reason, longest=LONGEST_TRIED)
+        return config.model_copy(update={"predictor": predictor}), dataset, [chosen]
 
     def with_longer_window() -> Dataset:
         longer = config.data.window or network_window(source.content, evidence.window)
@@ -339,10 +333,9 @@ def _with_kind(
         listener.stage(PREPARING)
         return Dataset.prepare(source, data, seed=seed, scaled=True, background=dataset.preparation.background)
 
-    found = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
-    predictor = config.predictor.model_copy(update={"kind": found.kind})
-    chosen = [f"predictor = {found.kind}: {found.reason}"]
-    return config.model_copy(update={"predictor": predictor}), found.dataset, chosen
+    chosen, dataset = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
+    predictor = config.predictor.model_copy(update={"kind": chosen.value})
+    return config.model_copy(update={"predictor": predictor}), dataset, [chosen]
 
 
 def _takes_long_to_try(config: FitConfig, dataset: Dataset) -> bool:
@@ -359,7 +352,7 @@ def _takes_long_to_try(config: FitConfig, dataset: Dataset) -> bool:
 
 def _with_evidence(
     source: Source, config: FitConfig, own: OwnParts, seed: int, listener: Listener, sorts: tuple[str, ...]
-) -> tuple[Dataset, EdgeRules, RegressionEvidence | None, FitConfig, list[str]]:
+) -> tuple[Dataset, EdgeRules, RegressionEvidence | None, FitConfig, list[Choice]]:
     """Prepare the data and find which edges may exist; an open window gets the length that the evidence needs.
 
     ``sorts``  sorts of the values of the nodes, if the observation model is chosen, which depends on the edges
@@ -400,7 +393,7 @@ def _with_evidence(
     if not regression:
         return dataset, rules, None, config, []
     listener.stage("evidence: first look")
-    usual, _ = usual_layout(config.graph.layout, rules)
+    usual, *_ = usual_layout(config.graph.layout, rules)
     as_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
     require_memory_for_evidence(rules, torch.device("cpu"), table=as_table)
     index = rules.index(as_table=as_table)

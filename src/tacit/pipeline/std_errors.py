@@ -1,6 +1,8 @@
 """Standard errors of probabilities: from regressions of mean and variance where possible, otherwise by resampling."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,36 +20,35 @@ from tacit.assessment.uncertainty import (
     bootstrap,
     estimate_acting,
 )
-from tacit.data import Split, resampling_words
+from tacit.data import FEWEST_SERIES, Split, resampling_words
 from tacit.edges import ACTS
 from tacit.local import has_moment_estimate
 from tacit.training import FitSettings, LatentGraphModel, Listener
+from tacit.words import Finding, FindingKind, find
 
 LEVEL = 0.95
 LEAST_ERROR = 1e-9  # of a probability, in its test
 WIDTH = 4.0  # standard errors in an interval of that level
-STANDARD_ERRORS = "Standard errors from"
-FEW_SERIES = "There are too few series for a bootstrap of series: standard errors ignore differences between series."
 # Standard errors, and fraction of the validation loss, by which the estimate from regressions may be worse. Standard
 # errors alone are too small for a validation part of one or two series, which training also used to choose its epoch.
 MUCH_WORSE, MUCH_LOSS = 3.0, 0.02
-NOT_ADOPTED = (
-    "How often edges act was not estimated without training, because the model then "
-    "forecasts worse: relations may be nonlinear, or the noise may depend on the inputs."
-)
-BOTH = "Intervals contain both estimates."
+
+
+def has_own_estimate(uncertainty: Mapping[str, float | str]) -> bool:
+    """Return whether the errors come with an estimate of their own, without training: how often edges act."""
+    return uncertainty.get("method") in ("regressions", "likelihood")
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeErrors:
-    """Columns of the edges by name, numbers for the record, and sentences.
+    """Columns of the edges by name, numbers for the record, and findings.
 
     ``rejected``  the estimate was not used, because the model would forecast worse with it
     """
 
     columns: dict[str, Tensor]
-    uncertainty: dict[str, float]
-    findings: list[str]
+    uncertainty: dict[str, float | str]
+    findings: list[Finding]
     rejected: bool = False
 
     def holding(self, other: "EdgeErrors") -> "EdgeErrors":
@@ -59,7 +60,7 @@ class EdgeErrors:
         one, two = self.columns["acting"], other.columns["acting"]
         acting = torch.where(one == two, one, ACTS.index("undecided"))
         columns = {**self.columns, "low": low, "high": high, "std_error": errors, "acting": acting}
-        return replace(self, columns=columns, findings=[f"{NOT_ADOPTED} {BOTH}", *self.findings])
+        return replace(self, columns=columns, findings=[find(FindingKind.NOT_ADOPTED, both=True), *self.findings])
 
 
 def estimate_std_errors(
@@ -127,7 +128,7 @@ def estimate_std_errors(
         )
         found = resampled if found is None else resampled.holding(found)
     if found is None or found.rejected:
-        return EdgeErrors({}, {}, [] if found is None else [NOT_ADOPTED])
+        return EdgeErrors({}, {}, [] if found is None else [find(FindingKind.NOT_ADOPTED)])
     return found
 
 
@@ -155,23 +156,23 @@ def _from_moments(
         earlier=earlier,
     )
     adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
-    uncertainty = {
-        "replicas": float(replicas if has_moment_estimate(model) else 0),
+    by_moments = has_moment_estimate(model)
+    method = "regressions" if by_moments else "likelihood"
+    uncertainty: dict[str, float | str] = {
+        "method": method,
+        "replicas": float(replicas if by_moments else 0),
         "inflation": float(found.inflation.median()) if len(found.inflation) else 1.0,
         "degrees": float(int(found.degrees)),
         "always": float(found.always.sum()),
         "adopted": float(adopted),
     }
-    by_moments = has_moment_estimate(model)
-    drawn = resampling_words(len(split.train), block, split.train.series) if replicas and by_moments else ""
-    sizes = f", scaled by {replicas} resamples of the data ({drawn})" if drawn else ""
-    source = "regressions of mean and variance of each node" if by_moments else "the likelihood of each node"
-    said = f"{STANDARD_ERRORS} {source}{sizes}."
+    resampled = replicas > 0 and by_moments
+    drawn = resampling_words(len(split.train), block, split.train.series) if resampled else ""
     return EdgeErrors(
         _columns(found.std_errors, found.intervals(LEVEL), found.bagged)
         | {"acting": found.acting.cpu(), "gate_nats": found.nats, "together": found.together},
         uncertainty,
-        [said, *_few_series(split, drawn), *_sentences(found.warnings)],
+        _findings(split, found.warnings, resampled=resampled, method=method, resamples=replicas, drawn=drawn),
         rejected=change and not adopted,
     )
 
@@ -183,22 +184,20 @@ def _from_bootstrap(
     from scipy import stats
 
     adopted = change and adopt(model, found.parameters, split.validation)
-    uncertainty = {
+    uncertainty: dict[str, float | str] = {
+        "method": "bootstrap",
         "replicas": float(len(found.resampled)),
         "rho": found.rho,
         "degrees": float(found.degrees),
         "train_seconds": found.train_seconds,
         "adopted": float(adopted),
     }
-    said = (
-        "the estimate is the mean over them"
-        if adopted
-        else "the estimate is the fit, because their mean predicts worse; errors and intervals are those of the mean"
-        if change
-        else "the estimate is the fit; errors and intervals are those of the mean over them"
-    )
-    drawn = resampling_words(len(split.train), block, split.train.series)
-    first = f"{STANDARD_ERRORS} {len(found.resampled)} resamples of the data ({drawn}); {said}."
+    about: dict[str, Any] = {
+        "method": "bootstrap",
+        "resamples": len(found.resampled),
+        "drawn": resampling_words(len(split.train), block, split.train.series),
+        "estimate": "mean" if adopted else "fit, worse mean" if change else "fit",
+    }
     symmetrize = model.graph.symmetrize
     around = found.intervals(LEVEL)
     columns = _columns(found.std_errors, around, found.edge_probs)
@@ -209,7 +208,7 @@ def _from_bootstrap(
     return EdgeErrors(
         {**columns, "acting": acting.cpu()},
         uncertainty,
-        [first, *_few_series(split, drawn), *_sentences(found.warnings)],
+        _findings(split, found.warnings, resampled=True, **about),
     )
 
 
@@ -217,9 +216,9 @@ def _columns(std_errors: Tensor, around: EdgeIntervals, bagged: Tensor) -> dict[
     return {"std_error": std_errors, "low": around.low, "high": around.high, "bagged": bagged}
 
 
-def _few_series(split: Split, drawn: str) -> list[str]:
-    return [FEW_SERIES] if split.train.series is not None and "within" in drawn else []
-
-
-def _sentences(warnings: list[str]) -> list[str]:
-    return [f"{line[0].upper()}{line[1:]}." for line in warnings]
+def _findings(split: Split, warnings: list[str], *, resampled: bool, **about: Any) -> list[Finding]:
+    """Return how the errors were computed, whether series are too few to be resampled, and the warnings."""
+    found, series = [find(FindingKind.STD_ERRORS, **about)], split.train.series
+    if resampled and series is not None and 1 < len(torch.unique(series)) < FEWEST_SERIES:
+        found.append(find(FindingKind.FEW_SERIES))
+    return [*found, *(find(FindingKind.FIT_WARNING, warning=line) for line in warnings)]

@@ -35,6 +35,7 @@ from tacit.pipeline import (
     add_std_errors,
     evaluate,
     goodness_on,
+    has_own_estimate,
     learn,
     new_pairs,
     require_constant,
@@ -191,13 +192,13 @@ class LearnedGraph:
     @property
     def findings_(self) -> list[str]:
         """The findings of the assessment, as sentences."""
-        return self._ready().record.findings
+        return [one.sentence for one in self._ready().record.findings]
 
     @property
     def notes_(self) -> list[str]:
         """Options that were chosen from the data, with the reasons, and warnings."""
         record = self._ready().record
-        return [*record.choices, *record.warnings]
+        return [*(choice.sentence for choice in record.choices), *record.warnings]
 
     @property
     def nodes_(self) -> list[str]:
@@ -316,7 +317,7 @@ class LearnedGraph:
         """Return the estimates that the standard errors belong to, of the regressions or bagged, and these errors."""
         fitted, edges = self._ready(), self._edges()
         centres, errors = (fitted.graph.placed(edges.known(name)) for name in ("bagged", "std_error"))
-        if "always" in fitted.record.uncertainty:
+        if has_own_estimate(fitted.record.uncertainty):
             centres = fitted.graph.edge_probs.detach().cpu()
         return centres, errors
 

@@ -38,7 +38,7 @@ from tacit.pipeline import OwnParts
 from tacit.records import CANDIDATE_PARTS, INFINITE
 from tacit.tensor_files import Kind
 
-KIND = Kind("saved estimator", 4, "fit and save it again")
+KIND = Kind("saved estimator", 5, "fit and save it again")
 
 
 @dataclass(frozen=True)
