@@ -21,10 +21,10 @@ from tacit.edges import EdgeTable
 from tacit.errors import InputError, TrainingError
 from tacit.local import Difference
 from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
-from tacit.pipeline.assessment import take_representations
-from tacit.pipeline.findings import Assessment, as_done
+from tacit.pipeline.assessment import widened
 from tacit.pipeline.job import run_fit
 from tacit.pipeline.preparation import block_length
+from tacit.pipeline.state import Fit, as_done
 from tacit.records import read_run
 from tacit.training import FitSettings
 from tacit.words import FindingKind
@@ -108,7 +108,7 @@ def test_the_test_part_is_scored_once_and_alike_with_controls_and_without(folder
 def test_evaluate_repeats_the_verdict_and_tests_new_data(whole, folder, capsys):
     assert call("evaluate", whole.directory, "--json") == 0
     stored = json.loads(capsys.readouterr().out)
-    assert stored["findings"] == whole.run.record.model_dump(mode="json")["findings"]
+    assert stored["findings"] == [one.sentence for one in whole.run.record.findings]
     assert stored["goodness"]["fits"] in (True, False)
     assert call("evaluate", whole.directory, folder / "wide.csv") == 0
     printed = capsys.readouterr().out
@@ -192,12 +192,11 @@ def test_stopped_in_a_further_training_the_run_is_not_complete(folder_name, fold
 
 def test_intervals_are_widened_to_hold_an_equivalent_graph():
     edges = EdgeTable.of_matrices("ab", low=[[0.0, 0.7], [0.1, 0.0]], high=[[0.0, 0.8], [0.2, 0.0]])
-    found = Assessment(edges)
     certain = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
-    take_representations(found, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
-    assert np.allclose(found.edges.matrix("low"), [[0.0, 0.7], [0.0, 0.0]])
-    assert np.allclose(found.edges.matrix("high"), [[0.0, 1.0], [0.2, 0.0]])
-    assert [one.kind for one in found.findings[-2:]] == [FindingKind.RANKING, FindingKind.WIDENED]
+    edges, findings = widened(edges, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
+    assert np.allclose(edges.matrix("low"), [[0.0, 0.7], [0.0, 0.0]])
+    assert np.allclose(edges.matrix("high"), [[0.0, 1.0], [0.2, 0.0]])
+    assert [one.kind for one in findings[-2:]] == [FindingKind.RANKING, FindingKind.WIDENED]
 
 
 def test_blocks_reach_over_window_and_horizon_in_a_series_only(certain):
@@ -254,16 +253,12 @@ def test_the_option_asks_for_them(folder, tmp_path):
 
 def test_edges_that_were_chosen_first_act_always_or_at_times(folder, tmp_path, monkeypatch):
     """With a choice of edges, mean and variance of the targets tell how often they act; no replica is trained."""
-    inputs = fitting.AssessmentInputs
-
-    def chosen(*given, **options):
-        keep_all = torch.ones(len(NODES), len(NODES), dtype=torch.bool)
-        return inputs(*given, **{**options, "kept": lambda rows: keep_all.repeat(len(rows), 1, 1)})
+    keep_all = torch.ones(len(NODES), len(NODES), dtype=torch.bool)
 
     def never(*arguments, **options):
         raise AssertionError("a replica was trained")
 
-    monkeypatch.setattr(fitting, "AssessmentInputs", chosen)
+    monkeypatch.setattr(Fit, "kept", property(lambda _: lambda rows: keep_all.repeat(len(rows), 1, 1)))
     monkeypatch.setattr(std_errors, "bootstrap", never)
     settings = {"bootstrap_replicas": 6, "controls": False}
     job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment=settings)

@@ -15,7 +15,7 @@ from gated_tables import options
 from tacit.assessment.regimes import Estimate, RegimeFit, RegimeStep
 from tacit.graph import MixtureGraph
 from tacit.local import Difference
-from tacit.pipeline import Fitted, Plan, forecast_table, learn, path_table, read_table, settle_situations
+from tacit.pipeline import Fitted, conclude, forecast_table, learn, path_table, read_table, resolve, settle_situations
 from tacit.pipeline import situation_stage as regime_stage
 from tacit.records import read_run
 from tacit.words import FindingKind
@@ -58,8 +58,8 @@ def known_regimes(fit, num_regimes, blocks, off=0.02):
 def fit(monkeypatch, fitted=known_regimes, **sections):
     monkeypatch.setattr(regime_stage, "_fitted", fitted)
     config = settle_situations(options(**sections))
-    plan = Plan.make(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
-    return learn(plan).conclude()
+    plan = resolve(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
+    return conclude(learn(plan))
 
 
 @pytest.mark.parametrize("blocks", ["rows", "all"])
@@ -151,8 +151,8 @@ def test_regimes_need_two_edges_in_a_block(monkeypatch):
 def test_a_filter_has_regimes_by_likelihood(monkeypatch):
     monkeypatch.setattr(regime_stage, "regimes_by_training", None)
     config = settle_situations(options(graph={"regimes": 2}))
-    plan = Plan.make(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
-    fitted = learn(plan).conclude()
+    plan = resolve(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
+    fitted = conclude(learn(plan))
     rows = fitted.edges.by.frame(fitted.record.node_names)
     assert rows[["std_error", "low", "high"]].notna().all(axis=None), "the likelihood has errors without replicas"
     assert ((rows.low <= rows.probability) & (rows.probability <= rows.high)).all()

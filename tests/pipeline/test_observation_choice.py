@@ -8,7 +8,7 @@ from tacit import LatentGraphRegressor
 from tacit.config import AssessmentOptions, DataOptions, FitConfig, ObservationOptions
 from tacit.data import Series
 from tacit.pipeline.observation_choice import sorts_of
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.sources import Source
 
 ROWS, NODES = 450, 4
@@ -39,7 +39,7 @@ def series_of(kind, rows=ROWS):
 
 def plan_of(series, **options):
     config = FitConfig(data=DataOptions(window=1), observation=ObservationOptions(**options))
-    return Plan.make(Source("data", series), config, seed=0, device=torch.device("cpu"), command="test")
+    return resolve(Source("data", series), config, seed=0, device=torch.device("cpu"), command="test")
 
 
 @pytest.mark.parametrize(

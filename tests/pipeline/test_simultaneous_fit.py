@@ -15,9 +15,9 @@ from tacit.config import AssessmentOptions, FitConfig, GraphOptions
 from tacit.edges import OPEN
 from tacit.errors import InputError
 from tacit.observation import GaussianNoise
-from tacit.pipeline import Plan, closed_form, fitting
+from tacit.pipeline import closed_form, fitting, resolve
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.fitting import learn
+from tacit.pipeline.fitting import conclude, learn
 from tacit.pipeline.inference import samples
 from tacit.pipeline.job import run_fit
 from tacit.pipeline.paths import path_samples
@@ -34,7 +34,7 @@ def fitted():
     with pytest.MonkeyPatch.context() as patch:
         know_edges(patch)
         plan = plan_of(values)
-        return learn(plan).conclude(), values, plan
+        return conclude(learn(plan)), values, plan
 
 
 def in_units(fitted):
@@ -85,7 +85,7 @@ def test_a_stored_run_gives_the_same_model(fitted, tmp_path):
 def test_gates_that_the_validation_part_refuses_are_always_open(monkeypatch):
     know_edges(monkeypatch)
     monkeypatch.setattr(closed_form, "adopt", lambda *_, **__: False)
-    found = learn(plan_of(structural_series(0, 300), assessment={"enabled": False})).conclude()
+    found = conclude(learn(plan_of(structural_series(0, 300), assessment={"enabled": False})))
     assert found.record.timings["steps"] == 0
     learned = found.graph.learned
     assert (found.graph.edge_probs[learned] > 0.999).all()
@@ -94,7 +94,7 @@ def test_gates_that_the_validation_part_refuses_are_always_open(monkeypatch):
 def test_how_often_an_edge_acts_is_left_open_with_its_direction(monkeypatch):
     know_edges(monkeypatch, direction=OPEN)
     probs = np.where(WITHIN != 0, 0.6, 1.0)
-    found = learn(plan_of(structural_series(1, 600, probs=probs), **SHORT)).conclude()
+    found = conclude(learn(plan_of(structural_series(1, 600, probs=probs), **SHORT)))
     acts = torch.from_numpy(WITHIN != 0)
     assert found.graph.edge_probs[acts].tolist() == [1.0, 1.0]
     table = found.run.edges.frame().set_index(["source", "target"])
@@ -113,7 +113,7 @@ def test_gates_within_the_step_are_found(monkeypatch):
     know_edges(monkeypatch, lagged=LAGGED)
     probs = np.where(WITHIN != 0, [[1, 0.4, 1], [1, 1, 1], [1, 0.7, 1]], 1.0)
     values = structural_series(2, 4000, within=1.5 * WITHIN, probs=probs)
-    found = learn(plan_of(values, assessment={"enabled": False})).conclude().graph.edge_probs.detach()
+    found = conclude(learn(plan_of(values, assessment={"enabled": False}))).graph.edge_probs.detach()
     assert float(found[0, 1]) == pytest.approx(0.4, abs=0.06)
     assert float(found[2, 1]) == pytest.approx(0.7, abs=0.1)
 
@@ -122,7 +122,7 @@ def test_a_row_without_a_source_within_the_step_does_not_count(monkeypatch):
     know_edges(monkeypatch)
     values = structural_series(3, 800)
     values[::9, 1] = np.nan
-    found = learn(plan_of(values, assessment={"enabled": False})).conclude()
+    found = conclude(learn(plan_of(values, assessment={"enabled": False})))
     np.testing.assert_allclose(in_units(found).numpy(), WITHIN, atol=0.15)
 
 
@@ -159,7 +159,7 @@ def test_pairs_and_several_variables_are_refused(tmp_path):
     ):
         config = FitConfig.model_validate({"graph": graph, "data": options})
         with pytest.raises(InputError, match=said):
-            Plan.make(
+            resolve(
                 read_source(str(tmp_path / name), config.data),
                 config,
                 seed=0,
@@ -176,7 +176,7 @@ def test_stopped_after_the_fit_what_is_open_stays_open(monkeypatch):
     monkeypatch.setattr(fitting, "assess", stop)
     learned = learn(plan_of(structural_series(1, 200)))
     assert not learned.complete
-    empty = np.isnan(learned.conclude().edges.matrix("probability"))
+    empty = np.isnan(conclude(learned).edges.matrix("probability"))
     assert empty[[0, 2], [1, 1]].all()
     assert not empty[2, 0]
 

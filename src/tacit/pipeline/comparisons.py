@@ -1,7 +1,7 @@
 """Comparison with other forecasts: the last value, ridge regression, no graph and the full graph."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -77,21 +77,6 @@ def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: t
     return Reference(numbers, gaussian_crps(means, sigmas, pairs.targets))
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Scores on the test part.
-
-    ``references``  scores of other forecasts, with the gain over them in scaled CRPS if it was computed
-    ``simple``      forecasts without a model
-    ``node_gains``  how much the edges improve the forecast of each node, as a fraction of its scaled CRPS
-    """
-
-    scores: ForecastScores
-    references: dict[str, dict[str, float]]
-    simple: dict[str, Reference]
-    node_gains: dict[str, float]
-
-
 def compare_to(
     model: LatentGraphModel, other: LatentGraphModel, split: Split, preparation: Preparation, seed: int
 ) -> dict[str, float]:
@@ -119,8 +104,12 @@ def compare_forecasts(
     split: Split,
     preparation: Preparation,
     seed: int,
-) -> Comparison:
-    """Return how much lower the scaled CRPS of a model is than that of its controls and of ridge regression."""
+) -> tuple[ForecastScores, dict[str, dict[str, float]], dict[str, Reference], dict[str, float]]:
+    """Return how much lower the scaled CRPS of a model is than that of its controls and of ridge regression.
+
+    These are its scores on the test part, the scores of the others with the gain over them, the forecasts without a
+    model, and how much the edges improve the forecast of each node, as a fraction of its scaled CRPS.
+    """
     test, device = split.test, split.test.inputs.device
     own, *others = (
         forecast_scores(one, test, generator=generator_for(seed, "score", device), spread=preparation.spread(test))
@@ -140,4 +129,17 @@ def compare_forecasts(
         if name == NO_GRAPH:
             gains = zip(preparation.nodes, found.by_node, strict=True)
             by_node = {node: gain for node, gain in gains if math.isfinite(gain)}
-    return Comparison(own, numbers, simple, by_node)
+    return own, numbers, simple, by_node
+
+
+Named = dict[str, dict[str, float]]  # score -> name of the node or series -> number
+
+
+def group_scores(scores: ForecastScores, nodes: Sequence[str], series_names: Sequence[str]) -> dict[str, Named]:
+    """Return ``by_node`` and ``by_series``; the latter is empty if series have no names."""
+    return {"by_node": _named(scores.by_node, nodes), "by_series": _named(scores.by_series, series_names)}
+
+
+def _named(scores: dict[str, list[float]], names: Sequence[str]) -> Named:
+    # Series at the end that have no pair are not in the scores.
+    return {score: dict(zip(names, values, strict=False)) for score, values in scores.items()} if names else {}

@@ -15,7 +15,7 @@ from tacit.data import NewPairs, Pairs
 from tacit.errors import InputError, did_you_mean, require, require_int
 from tacit.graph import require_memory
 from tacit.pipeline.assessment import fit_findings, fit_test
-from tacit.pipeline.findings import group_scores
+from tacit.pipeline.comparisons import group_scores
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecasts import (
     LEVELS,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,103 +19,80 @@ from tacit.assessment.regimes import (
 )
 from tacit.assessment.situations import VaryingEdges
 from tacit.assessment.uncertainty import ALWAYS_ABOVE
-from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.edges import REGIME, VARIES, EdgesBy, EdgeTable
 from tacit.graph import Blocks, ContextVariable, GraphDistribution
 from tacit.local import has_likelihood
 from tacit.pipeline.comparisons import compare_to
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.findings import Assessment, AssessmentInputs
-from tacit.pipeline.preparation import block_length
-from tacit.pipeline.situations import TIME, described
+from tacit.pipeline.situations import TIME, context_variables, described
+from tacit.pipeline.state import Fit
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
-from tacit.training import FitSettings, LatentGraphModel, Listener
-from tacit.words import Finding, FindingKind, find
+from tacit.training import LatentGraphModel
+from tacit.words import FindingKind, find
 from tacit.words.answer import CONSTANT_GRAPH
 from tacit.words.situations import NO_BLOCK, NO_GATES, none_tested, one_regime, regime_sentence, varying_sentence
 
 NEVER = 1e-6  # an interval that reaches this value contains 0
 RARELY, MOSTLY = 0.02, 0.98  # without intervals
+NO_SITUATIONS = "whether edges depend on the situation"
 CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds of ``situations`` in a record
 
 
-@dataclass(frozen=True, eq=False)
-class SituationFit:
-    """The result of the stage.
-
-    ``model``      the model for forecasts; None if the constant graph is kept
-    ``columns``    new columns of the edges, in the layout of the graph; None for one that is no longer known
-    ``by``         how often edges act in each situation or regime
-    ``record``     the field ``situations`` of the record
-    ``sentences``  sentences for the answer
-    ``findings``   limitations
-    """
-
-    model: LatentGraphModel | None
-    columns: dict[str, Tensor | None] = field(default_factory=dict)
-    record: dict[str, Any] = field(default_factory=dict)
-    by: EdgesBy | None = None
-    sentences: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+def which_depend(fit: Fit) -> str:
+    """Return the question of the stage."""
+    return f"which edges depend on {', '.join(fit.config.graph.depends_on)}"
 
 
-@dataclass(frozen=True, eq=False)
-class StageInputs:
-    """Inputs of the stages of ``depends_on`` and of ``regimes``.
-
-    ``model``  the fit with a constant graph, which is not changed
-    ``edges``  results on its edges
-    ``block``  number of neighbouring pairs that are resampled together
-    """
-
-    model: LatentGraphModel
-    split: Split
-    edges: EdgeTable
-    nodes: Sequence[str]
-    settings: FitSettings
-    fdr: float
-    seed: int
-    compile: bool
-    block: int
-    listener: Listener
-
-
-def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> SituationFit:
-    """Test which edges depend on the variables, and return the fit in which those do."""
-    tested = edges_to_test(fit.model, fit.edges, by_time=any(one.name == TIME for one in variables))
-    names = [one.name for one in variables]
+def varying_edges(fit: Fit) -> Fit:
+    """Test which edges depend on the situation, and fit the model in which those do."""
+    if fit.result.late_fall:
+        return fit.found(find(FindingKind.NOT_COMPUTED, stage=NO_SITUATIONS, reason="stopped too early"))
+    variables, graph = context_variables(fit.dataset, fit.config), fit.result.model.graph
+    tested = edges_to_test(fit.result.model, fit.edges, by_time=any(one.name == TIME for one in variables))
+    names, fdr = [one.name for one in variables], fit.config.assessment.fdr
     record: dict[str, Any] = {
         "kind": CONSTANT,
         "variables": described(variables),
-        "tested": _count(fit.model.graph, tested),
+        "tested": _count(graph, tested),
         "varying": 0,
-        "fdr": fit.fdr,
+        "fdr": fdr,
     }
     if not tested.any():
-        said = none_tested(names, int(listed_in(fit.model.graph, fit.edges).sum()), intervals="low" in fit.edges)
-        return SituationFit(None, {}, record, sentences=(said,))
+        said = none_tested(names, int(listed_in(graph, fit.edges).sum()), intervals="low" in fit.edges)
+        return replace(fit, situations=record, situation_sentences=(said,))
     found = _tested(fit, variables, tested)
     codes = torch.zeros(tested.shape, dtype=torch.uint8)
     codes[found.tested.cpu()] = VARIES.index("no")
     codes[(found.varies & found.tested).cpu()] = VARIES.index("yes")
     columns: dict[str, Tensor | None] = {"varies": codes}
-    record |= {
-        name: _count(fit.model.graph, mask) for name, mask in (("tested", found.tested), ("varying", found.varies))
-    }
+    record |= {name: _count(graph, mask) for name, mask in (("tested", found.tested), ("varying", found.varies))}
     notes = [find(FindingKind.SITUATION_NOTE, line) for line in found.notes]
     notes = notes if found.tested.any() else [find(FindingKind.TRAINED_SITUATIONS)]
-    record |= {"tests": _tests(found, fit.model.graph), "notes": [note.sentence for note in notes]}
+    record |= {"tests": _tests(found, graph), "notes": [note.sentence for note in notes]}
     rows = None
     if found.model is not None:
         rows = varying_rows(found)
         columns |= _averages(found, fit.edges)
         record |= {"kind": CONDITIONAL, "graph": found.graph.to_dict()}
-    said = varying_sentence(
-        names, record["tested"], record["varying"], fit.fdr, rows, fit.nodes, "-" if fit.model.graph.symmetric else "->"
-    )
-    return SituationFit(found.model, columns, record, rows, (said,), tuple(notes))
+    arrow = "-" if graph.symmetric else "->"
+    said = varying_sentence(names, record["tested"], record["varying"], fdr, rows, fit.preparation.nodes, arrow)
+    return _compared(fit.found(*notes, situations=record, situation_sentences=(said,)), found.model, columns, rows)
+
+
+def _compared(fit: Fit, model: LatentGraphModel | None, columns: dict[str, Tensor | None], rows: EdgesBy | None) -> Fit:
+    """Return the fit with a varying graph, if there is one, and its comparison with the constant graph.
+
+    ``columns``  new columns of the edges, in the layout of the graph; None for one that is no longer known
+    """
+    graph = fit.result.model.graph
+    vectors = {name: None if values is None else graph.vector(values) for name, values in columns.items()}
+    fit = replace(fit, edges=replace(fit.edges.updated(**vectors), by=rows), varying=model)
+    if model is None:
+        return fit
+    compared = compare_to(model, fit.result.model, fit.split, fit.preparation, fit.seed)
+    return replace(fit, references={**fit.references, CONSTANT_GRAPH: compared})
 
 
 def listed_in(graph: GraphDistribution, edges: EdgeTable) -> EdgeMask:
@@ -139,20 +116,22 @@ def edges_to_test(model: LatentGraphModel, edges: EdgeTable, *, by_time: bool = 
     return listed_in(graph, edges) & graph.placed(at_times)
 
 
-def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: EdgeMask) -> VaryingEdges:
+def _tested(fit: Fit, variables: Sequence[ContextVariable], tested: EdgeMask) -> VaryingEdges:
     """Test by likelihood if the model has one for each node; otherwise train all these edges, without tests."""
     from tacit.assessment import situations
 
-    model, train = fit.model, fit.split.train
+    model, split = fit.result.model, fit.split
     tested = tested.to(model.graph.raw.device)
     if has_likelihood(model):
-        return situations.vary_by_likelihood(model, variables, train, tested, fit.fdr, fit.block)
+        return situations.vary_by_likelihood(
+            model, variables, split.train, tested, fit.config.assessment.fdr, fit.block
+        )
     return situations.vary_by_training(
         model,
         variables,
-        train,
-        fit.split.validation,
-        fit.settings,
+        split.train,
+        split.validation,
+        fit.done,
         tested,
         seed=fit.seed,
         compile=fit.compile,
@@ -247,41 +226,56 @@ WHOLE = "all"
 DIGITS = 3
 
 
-def find_regimes(
-    fit: StageInputs, dataset: Dataset, num_regimes: int | Literal["auto"], blocks: Blocks
-) -> SituationFit:
-    """Fit regimes, and return the fit with them; if one regime is enough, the constant graph is kept."""
-    names = [WHOLE] if blocks == WHOLE else list(fit.nodes)
-    shown = _in_blocks_of_two(fit.model, listed_in(fit.model.graph, fit.edges), blocks)
+def which_switch(fit: Fit) -> str:
+    """Return the question of the stage."""
+    del fit
+    return "which edges switch together"
+
+
+def regimes(fit: Fit) -> Fit:
+    """Fit regimes; if one regime is enough, the constant graph is kept."""
+    if fit.result.late_fall:
+        return fit.found(find(FindingKind.NOT_COMPUTED, stage=NO_SITUATIONS, reason="stopped too early"))
+    nodes, model, blocks, count = (
+        fit.preparation.nodes,
+        fit.result.model,
+        fit.config.graph.blocks,
+        fit.config.graph.regimes,
+    )
+    assert count is not None
+    names = [WHOLE] if blocks == WHOLE else list(nodes)
+    shown = _in_blocks_of_two(model, listed_in(model.graph, fit.edges), blocks)
     record: dict[str, Any] = {"kind": CONSTANT, "blocks": names}
+    constant = replace(fit, situations=record)
     if not shown.any():
-        return SituationFit(None, {}, record, sentences=(NO_BLOCK[blocks],))
-    found = _fitted(fit, num_regimes, blocks)
+        return replace(constant, situation_sentences=(NO_BLOCK[blocks],))
+    found = _fitted(fit, count, blocks)
     if found.model is None:
-        return SituationFit(None, {}, record, sentences=(one_regime(found) if found.steps else NO_GATES[blocks],))
+        return replace(constant, situation_sentences=(one_regime(found) if found.steps else NO_GATES[blocks],))
     shown &= found.in_regimes
     if not shown.any():  # the regimes are those of edges that are not listed
-        return SituationFit(None, {}, record, sentences=(NO_GATES[blocks],))
+        return replace(constant, situation_sentences=(NO_GATES[blocks],))
     rows = regime_rows(found, shown)
     record |= {
         "kind": MIXTURE,
         "graph": found.graph.to_dict(),
         "weights": [[round(value, 6) for value in block] for block in found.weights.value.tolist()],
-        "posterior": posterior_over_time(found.model, fit.split, dataset, fit.seed),
+        "posterior": posterior_over_time(found.model, fit.split, fit.dataset, fit.seed),
     }
-    arrow = "-" if fit.model.graph.symmetric else "->"
-    said = regime_sentence(rows, record["weights"], names, fit.nodes, arrow)
+    arrow = "-" if model.graph.symmetric else "->"
+    said = regime_sentence(rows, record["weights"], names, nodes, arrow)
     unknown = int((shown & found.regime_probs.unknown.any(0).cpu()).sum())
     about: dict[str, Any] = {"unknown": unknown, "count": int(shown.sum())}
     notes = [find(FindingKind.UNDETERMINED_REGIMES, **about)] if unknown else []
-    if not has_regime_likelihood(fit.model, fit.split.train, blocks):
+    if not has_regime_likelihood(model, fit.split.train, blocks):
         notes.append(find(FindingKind.TRAINED_REGIMES))
-    return SituationFit(found.model, _marginals(found, fit), record, rows, (said,), tuple(notes))
+    fit = fit.found(*notes, situations=record, situation_sentences=(said,))
+    return _compared(fit, found.model, _marginals(found, fit), rows)
 
 
-def _fitted(fit: StageInputs, num_regimes: int | Literal["auto"], blocks: Blocks) -> RegimeFit:
+def _fitted(fit: Fit, num_regimes: int | Literal["auto"], blocks: Blocks) -> RegimeFit:
     """Fit by likelihood if the model has one for each node, otherwise by training."""
-    model, train, validation = fit.model, fit.split.train, fit.split.validation
+    model, train, validation = fit.result.model, fit.split.train, fit.split.validation
     if has_regime_likelihood(model, train, blocks):
         return regimes_by_likelihood(
             model, train, validation, num_regimes=num_regimes, blocks=blocks, seed=fit.seed, block=fit.block
@@ -290,7 +284,7 @@ def _fitted(fit: StageInputs, num_regimes: int | Literal["auto"], blocks: Blocks
         model,
         train,
         validation,
-        fit.settings,
+        fit.done,
         num_regimes=num_regimes,
         blocks=blocks,
         seed=fit.seed,
@@ -328,7 +322,7 @@ def regime_rows(found: RegimeFit, shown: EdgeMask) -> EdgesBy:
     )
 
 
-def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor | None]:
+def _marginals(found: RegimeFit, fit: Fit) -> dict[str, Tensor | None]:
     """Return errors and intervals of the marginal probabilities, which replace those of the constant graph.
 
     After training they are not known: those of the constant graph belong to other probabilities. Edges that are not in
@@ -336,7 +330,7 @@ def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor | None]:
     """
     if "std_error" not in fit.edges:
         return {}
-    graph = fit.model.graph
+    graph = fit.result.model.graph
     names = ("std_error", "low", "high")
     known = graph.learned.cpu() & ~found.marginals.std_error.isnan().cpu()
     if not known.any():
@@ -396,56 +390,3 @@ def _time(pairs: Pairs, row: int, place: int, *, dated: bool) -> str | float | i
 
 def _series(pairs: Pairs, row: int, dataset: Dataset) -> str:
     return "" if pairs.series is None else dataset.series_names[int(pairs.series[row])]
-
-
-NO_SITUATIONS = "whether edges depend on the situation"
-REGIMES = ("regimes", "which edges switch together")
-
-
-def asks_situations(config: FitConfig) -> bool:
-    """Return whether the config has ``depends_on`` or ``regimes``."""
-    return bool(config.graph.depends_on) or config.graph.regimes is not None
-
-
-def situation_stage(config: FitConfig) -> tuple[str, str]:
-    """Return the name of the stage, and its question."""
-    names = config.graph.depends_on
-    return ("situations", f"which edges depend on {', '.join(names)}") if names else REGIMES
-
-
-def ask_situations(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Find which edges depend on the situation, or their regimes, and compare with the constant graph."""
-    if fit.result.late_fall:
-        answer.findings.append(find(FindingKind.NOT_COMPUTED, stage=NO_SITUATIONS, reason="stopped too early"))
-        return
-    split = fit.split
-    inputs = StageInputs(
-        fit.result.model,
-        split,
-        answer.edges,
-        fit.preparation.nodes,
-        fit.done,
-        fit.config.assessment.fdr,
-        fit.seed,
-        compile=fit.compile,
-        block=block_length(fit.config.assessment, fit.preparation, len(split.train)),
-        listener=fit.listener,
-    )
-    found = _found_regimes(inputs, fit) if fit.config.graph.regimes is not None else find_varying(inputs, fit.variables)
-    graph = fit.result.model.graph
-    columns = {name: None if values is None else graph.vector(values) for name, values in found.columns.items()}
-    answer.edges = replace(answer.edges.updated(**columns), by=found.by)
-    answer.model, answer.situations, answer.situation_sentences = found.model, found.record, found.sentences
-    answer.findings += found.findings
-    if found.model is not None:
-        compared = compare_to(found.model, fit.result.model, split, fit.preparation, fit.seed)
-        answer.references = {**answer.references, CONSTANT_GRAPH: compared}
-
-
-def _found_regimes(inputs: StageInputs, fit: AssessmentInputs) -> SituationFit:
-    """Fit regimes; the module is imported only if they are requested."""
-
-    graph = fit.config.graph
-    assert graph.regimes is not None
-    assert fit.dataset is not None
-    return find_regimes(inputs, fit.dataset, graph.regimes, graph.blocks)

@@ -1,6 +1,5 @@
 """Standard errors of probabilities: from regressions of mean and variance where possible, otherwise by resampling."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,11 +9,7 @@ from torch import Tensor
 from tacit.assessment.uncertainty import (
     MOST_PARAMETERS,
     QUICK_SANDWICH,
-    STARTS,
-    Acting,
     EdgeIntervals,
-    EdgeUncertainty,
-    Kept,
     acting_words,
     adopt,
     bootstrap,
@@ -23,7 +18,7 @@ from tacit.assessment.uncertainty import (
 from tacit.data import FEWEST_SERIES, Split, resampling_words
 from tacit.edges import ACTS
 from tacit.local import has_moment_estimate
-from tacit.training import FitSettings, LatentGraphModel, Listener
+from tacit.pipeline.state import Fit
 from tacit.words import Finding, FindingKind, find
 
 LEVEL = 0.95
@@ -32,11 +27,6 @@ WIDTH = 4.0  # standard errors in an interval of that level
 # Standard errors, and fraction of the validation loss, by which the estimate from regressions may be worse. Standard
 # errors alone are too small for a validation part of one or two series, which training also used to choose its epoch.
 MUCH_WORSE, MUCH_LOSS = 3.0, 0.02
-
-
-def has_own_estimate(uncertainty: Mapping[str, float | str]) -> bool:
-    """Return whether the errors come with an estimate of their own, without training: how often edges act."""
-    return uncertainty.get("method") in ("regressions", "likelihood")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,97 +53,35 @@ class EdgeErrors:
         return replace(self, columns=columns, findings=[find(FindingKind.NOT_ADOPTED, both=True), *self.findings])
 
 
-def estimate_std_errors(
-    model: LatentGraphModel,
-    split: Split,
-    settings: FitSettings,
-    *,
-    replicas: int,
-    block: int,
-    seed: int,
-    compile: bool,
-    listener: Listener,
-    moments: bool,
-    kept: Kept | None = None,
-    untrained: LatentGraphModel | None = None,
-    starts: int = STARTS,
-    thorough: bool = False,
-    change: bool = False,
-    trained: bool = True,
-    switching: bool = False,
-    earlier: Acting | None = None,
-) -> EdgeErrors:
+def estimate_std_errors(fit: Fit, *, moments: bool, change: bool) -> EdgeErrors:
     """Return how often edges act, with standard errors; with ``change`` the model gets the better estimate.
 
-    With ``moments`` the estimate comes from regressions of mean and variance, and ``replicas`` resamples scale its
-    errors. Otherwise, or if the model would forecast worse with this estimate, replicas are trained on resampled data.
-    ``kept`` selects the edges of each resample, ``starts`` is the number of further fits from other random starts, and
-    ``thorough`` raises the size limit of the sandwich estimate. No replicas are trained unless ``trained``.
-    ``switching`` means that regimes are fitted next. ``earlier`` is what the fit of the same pairs and edges found.
+    With ``moments`` the estimate comes from regressions of mean and variance, and resamples scale its errors.
+    Otherwise, or if the model would forecast worse with this estimate, replicas are trained on resampled data.
     """
-    found = None
-    if moments:
-        found = _from_moments(
-            model,
-            split,
-            replicas=replicas,
-            block=block,
-            seed=seed,
-            kept=kept,
-            change=change,
-            switching=switching,
-            earlier=earlier,
-        )
-    if replicas and trained and (found is None or found.rejected):
-        resampled = _from_bootstrap(
-            bootstrap(
-                model,
-                split.train,
-                split.validation,
-                settings,
-                replicas=replicas,
-                starts=starts,
-                block=block,
-                seed=seed,
-                compile=compile,
-                kept=kept,
-                untrained=untrained,
-                sandwich_limit=MOST_PARAMETERS if thorough else QUICK_SANDWICH,
-                on_progress=listener.step,
-            ),
-            model,
-            split,
-            block=block,
-            change=change,
-        )
+    options, model = fit.config.assessment, fit.result.model
+    trained = not fit.result.late_fall and not model.observation.joint
+    found = _from_moments(fit, change=change) if moments else None
+    if options.replicas and trained and (found is None or found.rejected):
+        resampled = _from_bootstrap(fit, change=change)
         found = resampled if found is None else resampled.holding(found)
     if found is None or found.rejected:
         return EdgeErrors({}, {}, [] if found is None else [find(FindingKind.NOT_ADOPTED)])
     return found
 
 
-def _from_moments(
-    model: LatentGraphModel,
-    split: Split,
-    *,
-    replicas: int,
-    block: int,
-    seed: int,
-    kept: Kept | None,
-    change: bool,
-    switching: bool,
-    earlier: Acting | None,
-) -> EdgeErrors:
+def _from_moments(fit: Fit, *, change: bool) -> EdgeErrors:
     """Return how often edges act; with ``change`` the model gets this estimate, unless it then forecasts worse."""
+    model, split, replicas = fit.result.model, fit.split, fit.config.assessment.replicas
     found = estimate_acting(
         model,
         split.train,
         replicas=replicas,
-        block=block,
-        seed=seed,
-        kept=kept,
-        switching=switching,
-        earlier=earlier,
+        block=fit.block,
+        seed=fit.seed,
+        kept=fit.kept,
+        switching=bool(fit.config.graph.regimes),
+        earlier=fit.acting,
     )
     adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     by_moments = has_moment_estimate(model)
@@ -167,7 +95,7 @@ def _from_moments(
         "adopted": float(adopted),
     }
     resampled = replicas > 0 and by_moments
-    drawn = resampling_words(len(split.train), block, split.train.series) if resampled else ""
+    drawn = resampling_words(len(split.train), fit.block, split.train.series) if resampled else ""
     return EdgeErrors(
         _columns(found.std_errors, found.intervals(LEVEL), found.bagged)
         | {"acting": found.acting.cpu(), "gate_nats": found.nats, "together": found.together},
@@ -177,12 +105,26 @@ def _from_moments(
     )
 
 
-def _from_bootstrap(
-    found: EdgeUncertainty, model: LatentGraphModel, split: Split, *, block: int, change: bool
-) -> EdgeErrors:
-    """Return the estimate of the replicas; with ``change`` the model gets their mean if it predicts as well."""
+def _from_bootstrap(fit: Fit, *, change: bool) -> EdgeErrors:
+    """Return the estimate of trained replicas; with ``change`` the model gets their mean if it predicts as well."""
     from scipy import stats
 
+    model, split, options = fit.result.model, fit.split, fit.config.assessment
+    found = bootstrap(
+        model,
+        split.train,
+        split.validation,
+        fit.done,
+        replicas=options.replicas,
+        starts=options.starts or 0,
+        block=fit.block,
+        seed=fit.seed,
+        compile=fit.compile,
+        kept=fit.kept,
+        untrained=fit.untrained if change else None,  # a finished fit does not have it
+        sandwich_limit=MOST_PARAMETERS if options.thorough else QUICK_SANDWICH,
+        on_progress=fit.listener.step,
+    )
     adopted = change and adopt(model, found.parameters, split.validation)
     uncertainty: dict[str, float | str] = {
         "method": "bootstrap",
@@ -195,13 +137,11 @@ def _from_bootstrap(
     about: dict[str, Any] = {
         "method": "bootstrap",
         "resamples": len(found.resampled),
-        "drawn": resampling_words(len(split.train), block, split.train.series),
+        "drawn": resampling_words(len(split.train), fit.block, split.train.series),
         "estimate": "mean" if adopted else "fit, worse mean" if change else "fit",
     }
-    symmetrize = model.graph.symmetrize
-    around = found.intervals(LEVEL)
-    columns = _columns(found.std_errors, around, found.edge_probs)
-    columns = {name: symmetrize(values) for name, values in columns.items()}
+    columns = _columns(found.std_errors, found.intervals(LEVEL), found.edge_probs)
+    columns = {name: model.graph.symmetrize(values) for name, values in columns.items()}
     away = (1 - columns["bagged"]) / columns["std_error"].clamp_min(LEAST_ERROR)
     p_values = torch.from_numpy(stats.t.sf(away.double().cpu().numpy(), found.degrees)).to(away)
     acting = acting_words(columns["low"], columns["high"], p_values, model.graph.learned)

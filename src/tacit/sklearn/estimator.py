@@ -29,16 +29,17 @@ from tacit.pipeline import (
     ClassForecasts,
     Fitted,
     OwnParts,
-    Plan,
     Source,
     add_identifiability,
     add_std_errors,
+    conclude,
     evaluate,
     goodness_on,
     has_own_estimate,
     learn,
     new_pairs,
     require_constant,
+    resolve,
     same_dataset,
     settle_situations,
 )
@@ -350,7 +351,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         """Fit with the pipeline of ``tacit fit``."""
         config, own = self._config()
         with self._progress() as listener:
-            plan = Plan.make(
+            fit = resolve(
                 source,
                 config,
                 seed=seed_of(self.random_state),
@@ -359,12 +360,12 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
                 own=own,
                 listener=listener,
             )
-            learned = learn(plan)
-            self._fitted, self._page = learned.conclude(), None
-        if not learned.complete:
+            fit = learn(fit)
+            self._fitted, self._page = conclude(fit), None
+        if not fit.complete:
             warnings.warn("stopped by the user: the model is only partly trained", ConvergenceWarning, stacklevel=3)
-        elif learned.too_early:
-            warnings.warn(learned.too_early, ConvergenceWarning, stacklevel=3)
+        elif fit.too_early:
+            warnings.warn(fit.too_early, ConvergenceWarning, stacklevel=3)
         return self
 
     def _config(self) -> tuple[FitConfig, OwnParts]:
