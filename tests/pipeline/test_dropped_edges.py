@@ -41,7 +41,7 @@ def without(plan, target, source):
     exists[place_of(table, target, source)] = 0.0
     evidence = replace(plan.evidence, table=table.updated(exists=exists))
     model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
-    return replace(plan, evidence=evidence, model=model)
+    return replace(plan, evidence=evidence, untrained=model)
 
 
 def test_the_model_needs_no_edge_that_regressions_drop_rightly(plan):

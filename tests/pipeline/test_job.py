@@ -17,7 +17,7 @@ from tacit.graph import density_prior
 from tacit.pipeline import Fitted, OwnParts
 from tacit.pipeline.building import build_model
 from tacit.pipeline.comparisons import references
-from tacit.pipeline.fitting import fit_settings
+from tacit.pipeline.state import fit_settings
 from tacit.records import read_run
 from tacit.registry import PREDICTORS
 from tacit.words.choices import REASONS
