@@ -145,12 +145,6 @@ def test_sheets(tmp_path):
         read_series(tmp_path / "empty.xlsx")
 
 
-def test_excel_without_openpyxl(written, monkeypatch):
-    monkeypatch.setattr("tacit.data.files.find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"requires openpyxl, which is not installed; pip install 'tacit\[excel\]'"):
-        open_table(written / "table.xlsx")
-
-
 @pytest.mark.parametrize(("ending", "kind"), [("parquet", "parquet"), ("feather", "feather"), ("xlsx", "xlsx")])
 def test_broken_files(tmp_path, ending, kind):
     (tmp_path / f"table.{ending}").write_bytes(b"PK\x03\x04 not a table")
