@@ -346,10 +346,6 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         """
         raise NotImplementedError
 
-    def _data_keys(self) -> dict[str, Any]:
-        """Return the options of ``[data]`` that are parameters of the estimator."""
-        return {}
-
     def _learn(self: E, source: Source) -> E:
         """Fit with the pipeline of ``tacit fit``."""
         config, own = self._config()
@@ -373,7 +369,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
 
     def _config(self) -> tuple[FitConfig, OwnParts]:
         """Return the config of the parameters, with the columns that ``depends_on`` names."""
-        config, own = read_parameters(self.get_params(deep=False), self._data_keys())
+        config, own = read_parameters(self.get_params(deep=False))
         return settle_situations(config), own
 
     def _seed(self, random_state: Any) -> int:
