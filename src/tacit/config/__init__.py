@@ -1,7 +1,7 @@
 """Options of a run as frozen, validated classes, and the conversion of names to objects.
 
-The public names are listed in ``__init__.pyi``. Each is imported at its first use: the command reads the sections of
-its options without torch.
+Each name is imported at its first use, from where ``__init__.pyi`` says: the command reads the sections of its options
+without torch.
 """
 
 import lazy_loader

@@ -1,5 +1,3 @@
-__all__: list[str]
-
 from .closed import Closed as Closed
 from .closed import load_config as load_config
 from .closed import override as override
@@ -21,3 +19,27 @@ from .sections import TABLE_KEYS as TABLE_KEYS
 from .sections import AssessmentOptions as AssessmentOptions
 from .sections import DataOptions as DataOptions
 from .sections import GraphOptions as GraphOptions
+
+__all__ = [
+    "METHODS",
+    "OWN",
+    "PAIRS_KEYS",
+    "SELECTION_KEYS",
+    "SERIES_KEYS",
+    "TABLE_KEYS",
+    "AssessmentOptions",
+    "Closed",
+    "DataOptions",
+    "DemoConfig",
+    "FitConfig",
+    "GraphOptions",
+    "ModelConfig",
+    "ObservationOptions",
+    "PredictorOptions",
+    "SystemConfig",
+    "TrainingConfig",
+    "TrainingOptions",
+    "load_config",
+    "override",
+    "registered_names",
+]
