@@ -58,8 +58,7 @@ def assess(fit: Fit) -> Iterator[Fit]:
     A stage that fails adds a finding, and the next one follows.
     """
     graph = fit.result.model.graph
-    lacking = None if graph.has_edge_probs else "no edge probabilities"
-    lacking = "many nodes" if graph.candidates is not None else lacking
+    lacking = "no edge probabilities" if not graph.has_edge_probs else None if graph.has_all_pairs else "many nodes"
     for stage in STAGES:
         if not stage.needed(fit):
             continue

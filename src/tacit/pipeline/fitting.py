@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 
 import numpy as np
+import torch
 
 from tacit.assessment.evaluation import PAIRWISE_GRAPHS, forecast_scores, predictive_metrics
 from tacit.edges import EdgeTable
@@ -32,12 +33,13 @@ from tacit.pipeline.state import Fit
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, Record, describe_device, history_line, versions
 from tacit.threads import threads_for
-from tacit.training import Checkpoints, Processes, densify, densify_result
+from tacit.training import Checkpoints, FitResult, Processes, densify, densify_result
 from tacit.training import fit as train_model
 from tacit.words import GAUSSIAN_P, answer_sentences, caveats, required_edges
 
 STOPPED_VALUES = 2000  # values of the test part that are scored after Ctrl-C, so that the run ends soon
 STOPPED = "the run was stopped: the scores use {pairs} of {all} test pairs, evenly spaced"
+GOING_ON = 1 / 2  # of the epochs, for a trained model with more edges
 
 
 def learn(fit: Fit, *, checkpoint: Checkpoints | None = None) -> Fit:
@@ -67,9 +69,12 @@ def _until_stopped(fit: Fit, *steps: Callable[[Fit], Iterator[Fit]]) -> Fit:
     return fit
 
 
-def train(fit: Fit, checkpoint: Checkpoints | None = None) -> Fit:
-    """Fit the model: in closed form, which also finds how often edges act, or by gradients."""
-    config, listener, split = fit.config, fit.listener, fit.split
+def train(fit: Fit, checkpoint: Checkpoints | None = None, earlier: FitResult | None = None) -> Fit:
+    """Fit the model: in closed form, which also finds how often edges act, or by gradients.
+
+    With an ``earlier`` training of one replica on fewer edges, the training goes on from there.
+    """
+    config, listener, split, settings = fit.config, fit.listener, fit.split, fit.settings
     model = fit.untrained.to(split.train.inputs.device, split.train.inputs.dtype)
     if fit.closed_form:
         moments = model.observation.by_moments
@@ -87,19 +92,36 @@ def train(fit: Fit, checkpoint: Checkpoints | None = None) -> Fit:
             return replace(fit, untrained=model, fitted=settled[0], acting=settled[1])
     listener.stage("fit: starting values")
     at_regression = fit.evidence is not None and start_at_regression(model, split.train)
-    untrained = copy.deepcopy(model)
+    untrained, seeds = copy.deepcopy(model), replica_seeds(fit.seed, config.training.replicas or 1)
+    if earlier is not None and (
+        len(seeds) > 1 or not earlier.history or earlier.model.graph.raw.shape != model.graph.raw.shape
+    ):
+        earlier = None
+    if earlier is not None:
+        new = model.graph.raw.detach().clone()
+        model.load_state_dict(dict(earlier.model.named_parameters()), strict=False)
+        model.graph.raw.data = torch.where(earlier.model.graph.learned, model.graph.raw.data, new)
+        settings = replace(settings, epochs=max(1, math.ceil(GOING_ON * settings.epochs)))
     listener.stage(f"fit: {'compiling' if config.training.compile else 'training'}")
     result = train_model(
         model,
         split.train,
         split.validation,
-        fit.settings,
-        seeds=replica_seeds(fit.seed, config.training.replicas or 1),
+        settings,
+        seeds=seeds,
         compile=fit.compile,
-        start_at_model=at_regression,
+        start_at_model=at_regression or earlier is not None,
         on_progress=listener.step,
         checkpoint=checkpoint,
     )
+    if earlier is not None:
+        before = earlier.history
+        result = replace(
+            result,
+            history=[*before, *(replace(one, epoch=len(before) + one.epoch) for one in result.history)],
+            steps=earlier.steps + result.steps,
+            train_seconds=earlier.train_seconds + result.train_seconds,
+        )
     return replace(fit, untrained=untrained, fitted=result, acting=None, complete=not result.interrupted)
 
 
@@ -107,7 +129,7 @@ def second_look(fit: Fit) -> Iterator[Fit]:
     """Train once more if the model needs dropped edges; the first fit is kept if that is stopped."""
     again = with_needed_edges(fit)
     if again is not None:
-        second = train(again)
+        second = train(again, earlier=fit.result)
         yield second if second.complete else replace(fit, complete=False)
 
 
@@ -132,7 +154,7 @@ def known_before(fit: Fit) -> Fit:
         edges=evidence.table.moved(index),
         tested=about,
         evidence_seconds=evidence.seconds,
-        dropped=evidence.dropped if index.has_all_pairs else None,
+        dropped=fit.result.model.graph.placed(evidence.table.index.moved(evidence.dropped, index)),
     )
 
 
@@ -149,8 +171,7 @@ def compared(fit: Fit) -> Fit:
     fit.listener.stage("scoring: forecasts without a model")
 
     def scored(fit: Fit) -> Iterator[Fit]:
-        ridge = fit.result.model.graph.candidates is None
-        yield replace(fit, simple=references(fit.preparation, fit.split, ridge=ridge))
+        yield replace(fit, simple=references(fit.preparation, fit.split, ridge=fit.result.model.graph.has_all_pairs))
 
     return _until_stopped(fit, scored)
 
@@ -200,8 +221,8 @@ def _record(fit: Fit) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     groups = group_scores(scores, fit.dataset.nodes, fit.dataset.series_names)
-    candidates = model.graph.candidates
-    simple = fit.simple or references(preparation, split, ridge=candidates is None and fit.complete)
+    ridge = fit.complete and result.model.graph.has_all_pairs
+    simple = fit.simple or references(preparation, split, ridge=ridge)
     against = {**{name: one.numbers for name, one in simple.items()}, **fit.references}
     against = {name: _finite(numbers) for name, numbers in against.items()}
     edges = model.graph.described(fit.edges)
@@ -254,7 +275,7 @@ def _record(fit: Fit) -> Record:
         },
         node_gains=fit.node_gains,
         situations=fit.situations,
-        candidates=None if candidates is None else CandidateCount(count=candidates.num_edges),
+        candidates=CandidateCount.of(model.graph.layout.num_candidates),
     )
 
 

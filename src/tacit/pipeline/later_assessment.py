@@ -110,7 +110,7 @@ def _resumed(fitted: Fitted, dataset: Dataset, options: AssessmentOptions, own: 
     )
     rules, evidence = read_rules(dataset, config.graph, own.candidates), None
     if config.graph.evidence == REGRESSION:
-        evidence = find_evidence(dataset, rules, config, record.seed, index=rules.index(as_table=False))
+        evidence = find_evidence(dataset, rules, config, record.seed, index=rules.index("matrix"))
         evidence = evidence.with_needed(fitted.graph.vector(fitted.graph.learned) & ~evidence.kept)
     device = model.graph.raw.device
     history = [Epoch(line["epoch"], line["learning_rate"], [1.0], [1.0], 0.0) for line in fitted.history]
@@ -136,8 +136,8 @@ def _resumed(fitted: Fitted, dataset: Dataset, options: AssessmentOptions, own: 
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
     """Restore the loss and the priors of a fit that was read from a file."""
     own = replace(own, predictor=fitted.own)
-    layout = "matrix" if fitted.graph.candidates is None else "table"
-    config = fitted.config.model_copy(update={"graph": fitted.config.graph.model_copy(update={"layout": layout})})
+    graph = fitted.config.graph.model_copy(update={"layout": fitted.graph.layout.name})
+    config = fitted.config.model_copy(update={"graph": graph})
     rules = read_rules(dataset, config.graph, own.candidates)
     evident = "exists" in fitted.edges  # then priors were used in the evidence, not in the training
     prior = None if evident else build_prior(config, dataset, rules, own)

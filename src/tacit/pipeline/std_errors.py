@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from scipy import special
 from torch import Tensor
 
 from tacit.assessment.uncertainty import (
@@ -107,8 +108,6 @@ def _from_moments(fit: Fit, *, change: bool) -> EdgeErrors:
 
 def _from_bootstrap(fit: Fit, *, change: bool) -> EdgeErrors:
     """Return the estimate of trained replicas; with ``change`` the model gets their mean if it predicts as well."""
-    from scipy import stats
-
     model, split, options = fit.result.model, fit.split, fit.config.assessment
     found = bootstrap(
         model,
@@ -143,7 +142,7 @@ def _from_bootstrap(fit: Fit, *, change: bool) -> EdgeErrors:
     columns = _columns(found.std_errors, found.intervals(LEVEL), found.edge_probs)
     columns = {name: model.graph.symmetrize(values) for name, values in columns.items()}
     away = (1 - columns["bagged"]) / columns["std_error"].clamp_min(LEAST_ERROR)
-    p_values = torch.from_numpy(stats.t.sf(away.double().cpu().numpy(), found.degrees)).to(away)
+    p_values = torch.from_numpy(special.stdtr(found.degrees, -away.double().cpu().numpy())).to(away)
     acting = acting_words(columns["low"], columns["high"], p_values, model.graph.learned)
     return EdgeErrors(
         {**columns, "acting": acting.cpu()},

@@ -36,7 +36,10 @@ REASONS = {
         "a network was not tried, because the window has more than {longest} steps; set predictor.kind=feedforward to "
         "train one"
     ),
-    "short training": "after a short training the CRPS of a network is {size:.1%} {side} than that of a linear filter",
+    "short training": (
+        "after a short training the CRPS of a network is {size:.1%} {side} than that of a linear filter "
+        "(standard error {error:.1%})"
+    ),
     "within step": "effects within a step are those of a linear filter, fitted by regressions",
     "absorbs": "a network could absorb the dependence of edges on the inputs of their nodes",
     "last value": "the last value is a good baseline",
@@ -114,6 +117,8 @@ def choose(option: str, value: Any, reason: str, *, more: str = "", **values: An
     """Return a choice; ``more`` is appended to its line."""
     shown = f"{value} more edge{'s' * (value != 1)} than the regressions keep" if option == "learned" else None
     said = f"{option} = {shown or _value_words(value, values)}: {REASONS[reason].format(**values)}{more}"
+    if needs := values.get("needs"):
+        said += f"; a network must lower it by {needs:.0%} and by two standard errors"
     if decided := values.get("decided"):
         gained = f"{decided['nats']:.2f}"
         if "std_error" in decided:
