@@ -27,9 +27,10 @@ from benchmarks.existence.systems import System
 from tacit.assessment.uncertainty import estimate_acting
 from tacit.config import DataOptions, FitConfig, override
 from tacit.edges import ACTS
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.preparation import block_length
 from tacit.pipeline.sources import Source, read_source, read_table
+from tacit.pipeline.state import Fit
 
 RESULTS = Path(__file__).parent / "results" / "acting.json"
 FALSE_SHARE, REPLICAS = 0.03, 16
@@ -37,7 +38,7 @@ MIDDLE = (0.3, 0.7)  # probabilities of gates that should be found
 Figures = dict[str, Any]
 
 
-def plan_of(system: System, keep: np.ndarray, folder: Path) -> Plan:
+def plan_of(system: System, keep: np.ndarray, folder: Path) -> Fit:
     """Return the plan of a linear filter that may read the kept edges alone."""
     candidates = [(int(source), int(target)) for target, source in zip(*np.nonzero(keep), strict=True)]
     values = {
@@ -47,7 +48,7 @@ def plan_of(system: System, keep: np.ndarray, folder: Path) -> Plan:
         "assessment": {"enabled": False},
     }
     config = override(FitConfig(), values)
-    return Plan.make(_source(system, folder), config, seed=0, device=torch.device("cpu"), command="acting")
+    return resolve(_source(system, folder), config, seed=0, device=torch.device("cpu"), command="acting")
 
 
 def one(system: System, seed: int, folder: Path) -> Figures:

@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 
 from tacit.config import AssessmentOptions, FitConfig, override
 from tacit.data import pairs_from_arrays
-from tacit.pipeline import Plan, Source, building, fitting, learn
+from tacit.pipeline import Source, building, conclude, learn, resolve, state
 
 SEEDS = range(3)  # of the data; the fit has the same
 
@@ -93,19 +93,19 @@ def score(system: str, choice: str, seed: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     x, y, truth = SYSTEMS[system](np.random.default_rng(1000 + seed))
     one = CHOICES[choice]
-    building.START, fitting.HALVINGS = one.start, one.halvings
+    building.START, state.HALVINGS = one.start, one.halvings
     from tacit.pipeline import choices
 
     choices.STEPS = one.steps
     config = override(FitConfig(assessment=AssessmentOptions(enabled=False)), one.sections)
     config = override(config, {"training": {"compile": False}})
     began = time.process_time()
-    plan = Plan.make(
+    plan = resolve(
         Source("pairs", pairs_from_arrays(x, y)), config, seed=seed, device=torch.device("cpu"), command="defaults"
     )
     learned = learn(plan)
     seconds = time.process_time() - began
-    fitted = learned.conclude()
+    fitted = conclude(learned)
     probs = fitted.model.graph.edge_probs.detach().numpy()
     off = ~np.eye(len(truth), dtype=bool)
     return {

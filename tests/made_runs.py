@@ -10,9 +10,12 @@ import pandas as pd
 from run_files import write_fields
 from tacit.edges import FLAGS, EdgeIndex, EdgeTable, edges_text
 from tacit.records import FORECAST_NUMBERS, BackgroundTable, CandidateCount, ForecastTable, Record, Run, listed_in
+from tacit.words import FindingKind, choose, find
 
 GOODNESS = {
     "fits": False,
+    "verdict": "the model does not fit at the 5% level",
+    "tests": "(kernel test p = 0.004, ranks p = 0.010, 500 pairs)",
     "sentences": ["the model does not fit at the 5% level (kernel test p = 0.004, ranks p = 0.010, 500 pairs)"],
     "coverage": [
         {"level": level, "nominal": level, "overall": level - 0.02, "by_number": [level - 0.05, level, None]}
@@ -60,8 +63,11 @@ def make_run(
             "metrics": {"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3},
             "references": {"the last value": {"point_mae": 0.2, "point_mse": 0.3}},
             "preparation": {"kind": "series"},
-            "choices": ["window = 12: usual"],
-            "findings": ["does not fit", "All edges are identifiable."],
+            "choices": [choose("window", 12, "usual")],
+            "findings": [
+                find(FindingKind.FIT_DETAIL, "does not fit"),
+                find(FindingKind.IDENTIFICATION, "All edges are identifiable."),
+            ],
             "warnings": ["a made run means nothing"],
             "goodness": GOODNESS | {"names": names, "ranks": [_ranks(rng) for _ in names]},
             "coordinates": _coordinates(nodes, rng) if coordinates else None,

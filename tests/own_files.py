@@ -5,7 +5,7 @@ import pandas as pd
 import torch
 
 from tacit.config import FitConfig, override
-from tacit.pipeline import Plan, fitting, job, read_source
+from tacit.pipeline import fitting, job, read_source, resolve
 from tacit.pipeline.job import run_fit
 
 NODES = ("north", "east", "south", "west")
@@ -67,7 +67,7 @@ def plan_of(source, config=None, **sections):
     """What would be fitted to a file, with the model at its start; other choices than the quick ones if given."""
     config = quick(source, **sections) if config is None else config
     read = read_source(str(source), config.data)
-    return Plan.make(read, config, seed=0, device=torch.device("cpu"), command="tests")
+    return resolve(read, config, seed=0, device=torch.device("cpu"), command="tests")
 
 
 def learn(source, directory, **sections):
@@ -78,10 +78,10 @@ def learn(source, directory, **sections):
         results.append(original(*args, **kwargs))
         return results[-1]
 
-    original, drawn = fitting.fit, job.draw_run
-    fitting.fit, job.draw_run = keep, lambda directory, _run: directory / "report.html"
+    original, drawn = fitting.train_model, job.draw_run
+    fitting.train_model, job.draw_run = keep, lambda directory, _run: directory / "report.html"
     try:
         made = run_fit(str(source), quick(source, **sections), directory, device=torch.device("cpu"))
     finally:
-        fitting.fit, job.draw_run = original, drawn
+        fitting.train_model, job.draw_run = original, drawn
     return made, results[0]

@@ -8,8 +8,8 @@ import torch
 
 from tacit.assessment.evidence import LEARNED, TIME, WithinStep
 from tacit.config import FitConfig
-from tacit.pipeline import Plan, evidence, later_assessment, plan
-from tacit.pipeline.answer import within_columns
+from tacit.pipeline import evidence, later_assessment, plan, resolve
+from tacit.pipeline.simultaneous import within_columns
 from tacit.pipeline.sources import read_table
 
 WITHIN = np.array([[0.0, 0.8, 0.0], [0.0, 0.0, 0.0], [0.0, -0.7, 0.0]])  # 1 -> 0 and 1 -> 2
@@ -60,4 +60,4 @@ def plan_of(values, **sections):
     graph = {"simultaneous": True, **sections.pop("graph", {})}
     config = FitConfig.model_validate({"graph": graph, **sections})
     source = read_table(table_of(values), config.data)
-    return Plan.make(source, config, seed=0, device=torch.device("cpu"), command="tacit fit")
+    return resolve(source, config, seed=0, device=torch.device("cpu"), command="tacit fit")

@@ -221,7 +221,7 @@ def test_reading_foreign_or_damaged_runs(finished, tmp_path, capsys):
         ("history.jsonl", '{"epoch": 1, "train_loss": [1, 2]}\n', "history.jsonl line 1 is not"),
         ("record.json", '{"title": 3}', "is a damaged run"),
         ("record.json", "not json", "is a damaged run"),
-        ("record.json", json.dumps(record | {"format": 5, "new": 1}), "has format 5, this tacit reads format 4"),
+        ("record.json", json.dumps(record | {"format": 6, "new": 1}), "has format 6, this tacit reads format 5"),
         (
             "record.json",
             sealed(json.dumps(record | {"sha256": "", "metrics": {}})).decode(),

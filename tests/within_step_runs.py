@@ -9,7 +9,7 @@ import torch
 from tacit.assessment.evidence import WithinStep
 from tacit.edges import DIRECTIONS
 from tacit.pipeline import plan
-from tacit.pipeline.answer import within_columns
+from tacit.pipeline.simultaneous import within_columns
 
 NODES = ("a", "b", "c", "d", "e")
 # source, target, P(exists), P(acts at lag 0), how the direction is known

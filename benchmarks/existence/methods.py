@@ -55,14 +55,14 @@ def planned(system: System) -> RegressionEvidence:
     """Return the evidence of the plan of a fit with defaults."""
     from tacit.config import FitConfig, PredictorOptions
     from tacit.data import Series
-    from tacit.pipeline.plan import Plan
+    from tacit.pipeline.plan import resolve
     from tacit.pipeline.sources import Source
 
     nodes = system.nodes or tuple(f"v{node}" for node in range(system.num_nodes))
     parts = [Series(np.ascontiguousarray(one)[:, :, None], nodes, times=system.times) for one in system.series]
     series = Series.joined(parts) if len(parts) > 1 else parts[0]
     config = FitConfig(predictor=PredictorOptions(kind="filter"))  # the evidence is the same for every kind
-    plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
+    plan = resolve(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
     assert plan.evidence is not None
     return plan.evidence
 

@@ -71,7 +71,7 @@ def kinds(parts: Parts) -> tuple[str, ...]:
     several = [str(number) for number in range(len(pieces))]
     series = Series(pieces[0].values, names) if len(pieces) == 1 else Series.joined(pieces, several)
     try:
-        made = plan.Plan.make(
+        made = plan.resolve(
             Source("data", series), FitConfig(), seed=0, device=torch.device("cpu"), command="benchmark"
         )
     except Chosen as chosen:

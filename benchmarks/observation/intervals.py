@@ -64,7 +64,7 @@ def fitted_edges(system: Observed, kind: str) -> dict[str, np.ndarray]:
     from tacit.config import FitConfig, override
     from tacit.data import Series
     from tacit.pipeline.fitting import learn
-    from tacit.pipeline.plan import Plan
+    from tacit.pipeline.plan import resolve
     from tacit.pipeline.sources import Source
 
     nodes = tuple(f"v{node}" for node in range(len(system.truth)))
@@ -77,9 +77,9 @@ def fitted_edges(system: Observed, kind: str) -> dict[str, np.ndarray]:
             "assessment": {"controls": False},
         },
     )
-    plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
+    plan = resolve(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
     found = learn(plan)
-    edges = found.result.model.graph.described(found.assessment.edges)
+    edges = found.result.model.graph.described(found.edges)
     given = {name: edges.matrix(name) for name in ("exists", "probability", "low", "high")}
     if kind == LIKELIHOOD:
         by_likelihood = acting_by_likelihood(found.result.model, found.split.train)

@@ -42,13 +42,13 @@ def tacit(system: Observed, *, kind: str = "auto") -> Answer:
     """Return ``exists`` of every edge as the plan of a fit has it, and the kind that was chosen."""
     from tacit.config import FitConfig, override
     from tacit.data import Series
-    from tacit.pipeline.plan import Plan
+    from tacit.pipeline.plan import resolve
     from tacit.pipeline.sources import Source
 
     nodes = tuple(f"v{node}" for node in range(len(system.truth)))
     series = Series(np.ascontiguousarray(system.series)[:, :, None], nodes)
     config = override(FitConfig(), {"predictor": {"kind": "filter"}, "observation": {"kind": kind}})
-    plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
+    plan = resolve(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
     assert plan.evidence is not None
     exists = np.nan_to_num(np.asarray(plan.evidence.table.matrix("exists"), dtype=float))
     return Answer(exists, kind_in_words(plan.config.observation.kind))

@@ -139,7 +139,7 @@ def fitted_p_value(number: int) -> float:
     """Return the p-value of ``tacit fit`` with Gaussian noise on a series of counts with means between 1 and 4."""
     from tacit.config import FitConfig, override
     from tacit.pipeline.fitting import learn
-    from tacit.pipeline.plan import Plan
+    from tacit.pipeline.plan import resolve
     from tacit.pipeline.sources import Source
 
     rng = np.random.default_rng([22, number])
@@ -152,8 +152,8 @@ def fitted_p_value(number: int) -> float:
     parts = {"predictor": {"kind": "filter"}, "observation": {"kind": "gaussian"}}
     assessment = {"bootstrap_replicas": 0, "controls": False}
     config = override(FitConfig(), {**parts, "assessment": assessment})
-    plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
-    return float(learn(plan).assessment.goodness["p_value"])
+    plan = resolve(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
+    return float(learn(plan).goodness["p_value"])
 
 
 def rejected(function: Callable[..., float], sets: int, jobs: int, **options: object) -> Figures:

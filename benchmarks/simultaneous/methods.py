@@ -12,12 +12,12 @@ def tacit(values: Values, *, simultaneous: bool = True) -> Answer:
     """Return ``exists`` of every edge as the plan of a fit has it, and the probabilities of lag 0."""
     from tacit.config import FitConfig, GraphOptions, PredictorOptions
     from tacit.data import Series
-    from tacit.pipeline.plan import Plan
+    from tacit.pipeline.plan import resolve
     from tacit.pipeline.sources import Source
 
     series = Series(np.ascontiguousarray(values)[:, :, None], tuple(f"v{node}" for node in range(values.shape[1])))
     config = FitConfig(predictor=PredictorOptions(kind="filter"), graph=GraphOptions(simultaneous=simultaneous))
-    plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
+    plan = resolve(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
     assert plan.evidence is not None
     exists = np.nan_to_num(np.asarray(plan.evidence.table.matrix("exists"), dtype=float))
     within = plan.evidence.within

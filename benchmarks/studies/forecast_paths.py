@@ -12,7 +12,7 @@ from benchmarks.studies.var_system import VARSystem
 from tacit.config import AssessmentOptions, FitConfig
 from tacit.experiments.replication import quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
-from tacit.pipeline import Plan, learn, path_table, read_table
+from tacit.pipeline import conclude, learn, path_table, read_table, resolve
 
 STEPS = 24
 SHOWN_STEPS = (1, 6, 24)
@@ -104,8 +104,8 @@ def _shares(setting: Setting, seed: int, origins: int, options: Options) -> Valu
     table.columns = [f"node {number}" for number in table.columns]
     config = FitConfig(assessment=AssessmentOptions(enabled=False))
     source = read_table(table[: setting.rows], config.data)
-    plan = Plan.make(source, config, seed=0, device=options.torch_device, command="forecast-paths")
-    fitted = learn(plan).conclude()
+    plan = resolve(source, config, seed=0, device=options.torch_device, command="forecast-paths")
+    fitted = conclude(learn(plan))
     later = read_table(table, config.data, piece=True)
     found = path_table(fitted, later, STEPS, origin=setting.rows, every=STEPS)
     found = found[found["origin"] < setting.rows + STEPS * origins]

@@ -80,7 +80,7 @@ def test_numbers_that_nobody_can_wait_for(refused, choice):
 
 def test_memory_that_runs_out_after_all(refused, monkeypatch):
     for error in (MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")):
-        monkeypatch.setattr("tacit.pipeline.job.Plan.make", raising(error))
+        monkeypatch.setattr("tacit.pipeline.job.resolve", raising(error))
         assert refused("fit", "t.csv", code=1) == "out of memory; lower batch_size, num_graphs, replicas or hidden"
 
 

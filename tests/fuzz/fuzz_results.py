@@ -10,14 +10,14 @@ from typing import Any
 
 import torch
 
-from tacit.pipeline.plan import Plan
+from tacit.pipeline import Fit
 
 
 class Planned(BaseException):
     """The input was taken: data, rules and model are there, and training would begin."""
 
 
-def stop_at_plan(plan: Plan, *_: object) -> None:
+def stop_at_plan(plan: Fit, *_: object) -> None:
     """Take the place of the training: look at what it would begin with, and end."""
     for name, part in vars(plan.dataset.split).items():
         for values in (part.inputs, part.targets):
@@ -33,7 +33,7 @@ def require_probabilities(probs: torch.Tensor) -> None:
     assert bool(((probs >= 0) & (probs <= 1)).all()), "an edge probability is not in [0, 1]"
 
 
-def require_rules(plan: Plan) -> None:
+def require_rules(plan: Fit) -> None:
     """Refuse a start in which what is forbidden can be, or what is required need not be."""
     graph, rules = plan.model.graph, plan.rules
     if graph.candidates is not None:

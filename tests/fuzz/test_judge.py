@@ -18,7 +18,7 @@ CASE = Case(("fit", "t.csv", "--out", "run", "--quiet", *quick()), {"t.csv": TAB
 @pytest.fixture
 def behave(monkeypatch):
     """Let ``tacit fit`` do something else where it reads the data."""
-    return lambda action: monkeypatch.setattr(job.Plan, "make", lambda *_, **__: action())
+    return lambda action: monkeypatch.setattr(job, "resolve", lambda *_, **__: action())
 
 
 def raising(error):

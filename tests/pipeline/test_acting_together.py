@@ -10,7 +10,7 @@ import torch
 from tacit.assessment.uncertainty import estimate_acting
 from tacit.config import DataOptions, FitConfig, override
 from tacit.edges import ACTS
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.sources import read_source, read_table
 
 TUNNEL = Path(__file__).parents[2].parent / "shared" / "data" / "light_tunnel" / "gate.csv"
@@ -25,7 +25,7 @@ def acting_of(source, present, intervals=True):
         "training": {"compile": False},
         "assessment": {"enabled": False},
     }
-    plan = Plan.make(source, override(FitConfig(), values), seed=0, device=torch.device("cpu"), command="test")
+    plan = resolve(source, override(FitConfig(), values), seed=0, device=torch.device("cpu"), command="test")
     return estimate_acting(plan.model, plan.dataset.split.train, replicas=0, intervals=intervals)
 
 

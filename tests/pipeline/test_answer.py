@@ -12,9 +12,9 @@ from tacit.cli.answers import print_fit
 from tacit.config import FitConfig
 from tacit.edges import EdgeTable, LagTable
 from tacit.graph import BernoulliGraph, CandidateEdges
-from tacit.pipeline.answer import HIDDEN, IMITATED, answer_sentences, caveats
 from tacit.pipeline.job import FitJob
 from tacit.pipeline.model_evidence import why_unknown
+from tacit.words.answer import HIDDEN, IMITATED, answer_sentences, caveats
 
 NODES = ("a", "b", "c")
 EXISTS = torch.tensor([[0.0, 0.99, 0.02], [0.97, 0.0, 0.4], [0.01, 0.9, 0.0]])  # b -> a, a -> b, b -> c

@@ -21,12 +21,13 @@ from tacit.edges import EdgeTable
 from tacit.errors import InputError, TrainingError
 from tacit.local import Difference
 from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
-from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representations
-from tacit.pipeline.findings import Assessment, as_done
+from tacit.pipeline.assessment import widened
 from tacit.pipeline.job import run_fit
 from tacit.pipeline.preparation import block_length
+from tacit.pipeline.state import Fit, as_done
 from tacit.records import read_run
 from tacit.training import FitSettings
+from tacit.words import FindingKind
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def test_the_answer_is_the_mean_over_replicas_unless_it_predicts_worse(whole):
     same = np.allclose(run.edges.matrix("probability"), run.edges.matrix("bagged"), atol=1e-5)
     assert same == bool(adopted)
     said = "the estimate is the mean over them" if adopted else "the estimate is the fit"
-    assert any(said in line for line in run.record.findings)
+    assert any(said in one.sentence for one in run.record.findings)
 
 
 def test_controls_stand_beside_the_references(whole):
@@ -107,7 +108,7 @@ def test_the_test_part_is_scored_once_and_alike_with_controls_and_without(folder
 def test_evaluate_repeats_the_verdict_and_tests_new_data(whole, folder, capsys):
     assert call("evaluate", whole.directory, "--json") == 0
     stored = json.loads(capsys.readouterr().out)
-    assert stored["findings"] == whole.run.record.findings
+    assert stored["findings"] == [one.sentence for one in whole.run.record.findings]
     assert stored["goodness"]["fits"] in (True, False)
     assert call("evaluate", whole.directory, folder / "wide.csv") == 0
     printed = capsys.readouterr().out
@@ -172,11 +173,8 @@ def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkey
     monkeypatch.setattr(std_errors, "bootstrap", fails)
     job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment={"bootstrap_replicas": 4, "controls": True})
     assert job.complete
-    said = [line for line in job.run.record.findings if line.startswith("Not computed, ")]
-    assert [line.split(":")[0] for line in said] == [
-        "Not computed, standard errors (4 replicas on resampled data)",
-        "Not computed, controls (the same model without a graph and with all edges)",
-    ]
+    said = [one.values for one in job.run.record.findings if one.kind == FindingKind.NOT_COMPUTED]
+    assert [one["stage"] for one in said] == ["standard errors", "controls"]
     assert job.run.record.goodness["fits"] in (True, False)
 
 
@@ -194,12 +192,11 @@ def test_stopped_in_a_further_training_the_run_is_not_complete(folder_name, fold
 
 def test_intervals_are_widened_to_hold_an_equivalent_graph():
     edges = EdgeTable.of_matrices("ab", low=[[0.0, 0.7], [0.1, 0.0]], high=[[0.0, 0.8], [0.2, 0.0]])
-    found = Assessment(edges)
     certain = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
-    take_representations(found, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
-    assert np.allclose(found.edges.matrix("low"), [[0.0, 0.7], [0.0, 0.0]])
-    assert np.allclose(found.edges.matrix("high"), [[0.0, 1.0], [0.2, 0.0]])
-    assert found.findings[-2:] == [CERTAIN_MEANS, WIDENED]
+    edges, findings = widened(edges, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
+    assert np.allclose(edges.matrix("low"), [[0.0, 0.7], [0.0, 0.0]])
+    assert np.allclose(edges.matrix("high"), [[0.0, 1.0], [0.2, 0.0]])
+    assert [one.kind for one in findings[-2:]] == [FindingKind.RANKING, FindingKind.WIDENED]
 
 
 def test_blocks_reach_over_window_and_horizon_in_a_series_only(certain):
@@ -241,7 +238,7 @@ def test_standard_errors_are_left_out_by_themselves_where_data_is_short(tmp_path
     table = pd.DataFrame(series(26), columns=NODES).assign(time=pd.date_range("2024-01-01", periods=26, freq="h"))
     table.to_csv(tmp_path / "data.csv", index=False)
     job, _ = learn(tmp_path / "data.csv", tmp_path / "run", assessment={"bootstrap_replicas": None})
-    assert any("training pairs are too few for a bootstrap" in choice for choice in job.run.record.choices)
+    assert "few pairs" in {choice.reason for choice in job.run.record.choices}
     assert "std_error" not in job.run.edges
 
 
@@ -256,16 +253,12 @@ def test_the_option_asks_for_them(folder, tmp_path):
 
 def test_edges_that_were_chosen_first_act_always_or_at_times(folder, tmp_path, monkeypatch):
     """With a choice of edges, mean and variance of the targets tell how often they act; no replica is trained."""
-    inputs = fitting.AssessmentInputs
-
-    def chosen(*given, **options):
-        keep_all = torch.ones(len(NODES), len(NODES), dtype=torch.bool)
-        return inputs(*given, **{**options, "kept": lambda rows: keep_all.repeat(len(rows), 1, 1)})
+    keep_all = torch.ones(len(NODES), len(NODES), dtype=torch.bool)
 
     def never(*arguments, **options):
         raise AssertionError("a replica was trained")
 
-    monkeypatch.setattr(fitting, "AssessmentInputs", chosen)
+    monkeypatch.setattr(Fit, "kept", property(lambda _: lambda rows: keep_all.repeat(len(rows), 1, 1)))
     monkeypatch.setattr(std_errors, "bootstrap", never)
     settings = {"bootstrap_replicas": 6, "controls": False}
     job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment=settings)
@@ -275,7 +268,7 @@ def test_edges_that_were_chosen_first_act_always_or_at_times(folder, tmp_path, m
     )
     assert ((low <= probs) & (probs <= high)).all()
     assert run.record.uncertainty["always"] == (probs == 1).sum() > 0
-    assert any(line.startswith("Standard errors from regressions of mean and variance") for line in run.record.findings)
+    assert run.record.uncertainty["method"] == "regressions"
     again = Fitted.read(job.directory, torch.device("cpu"))
     assert np.array_equal(again.model.graph.edge_probs.detach().numpy(), probs)
 

@@ -10,7 +10,7 @@ from tacit.cli import main
 from tacit.config import AssessmentOptions, FitConfig
 from tacit.errors import InputError
 from tacit.pipeline import std_errors
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.sources import read_source
 
 
@@ -78,7 +78,7 @@ def test_thorough_asks_for_what_takes_long(thorough, counts, folder):
         {"predictor": {"kind": "recurrent"}, "assessment": {"thorough": thorough}, "data": {"window": 3}}
     )
     source = read_source(str(folder / "wide.csv"), config.data)
-    plan = Plan.make(source, config, seed=0, device=torch.device("cpu"), command="")
+    plan = resolve(source, config, seed=0, device=torch.device("cpu"), command="")
     found = plan.config.assessment
     assert (found.bootstrap_replicas, found.starts, found.controls) == counts
 

@@ -13,7 +13,7 @@ from tacit.losses import EnergyScore
 from tacit.pipeline import OwnParts, building, plan
 from tacit.pipeline import choices as forecaster_choice
 from tacit.pipeline.closed_form import fit_closed_form
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.sources import read_table
 
 local_ridge = import_module("tacit.local.ridge")  # the function has the name of its file
@@ -29,7 +29,7 @@ def series(rows=300, nodes=3):
 def make_plan(own=None, table=None, **sections):
     config = FitConfig.model_validate({"data": {"window": 2}, **sections})
     source = read_table(series() if table is None else table, config.data)
-    return Plan.make(source, config, seed=0, device=torch.device("cpu"), command="tacit fit", own=own)
+    return resolve(source, config, seed=0, device=torch.device("cpu"), command="tacit fit", own=own)
 
 
 def test_a_loss_that_is_an_object_trains_the_kinds_that_are_compared(monkeypatch):
@@ -51,7 +51,7 @@ def test_over_a_long_window_no_network_is_tried(monkeypatch):
     monkeypatch.setattr(plan, "choose_kind", lambda *_: pytest.fail("a kind was tried"))
     made = make_plan()
     assert made.config.predictor.kind == "filter"
-    assert plan.NOT_TRIED in made.choices
+    assert "long window" in {choice.reason for choice in made.choices}
 
 
 def test_a_fit_says_so_when_regressions_read_a_part_of_the_window(monkeypatch):

@@ -9,9 +9,9 @@ from parent_sets import var_series
 from tacit.assessment.fit_tests import graph_controls
 from tacit.config import FitConfig
 from tacit.pipeline import closed_form, fitting
-from tacit.pipeline.closed_form import CHOICE, OTHERWISE, fit_closed_form
-from tacit.pipeline.fitting import learn
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.closed_form import fit_closed_form
+from tacit.pipeline.fitting import conclude, learn
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.sources import read_table
 
 WEIGHTS = np.array([[0.5, 0.4, 0.0], [0.0, 0.3, 0.0], [0.0, -0.4, 0.4]])
@@ -21,7 +21,7 @@ def plan_of(values=None, **sections):
     values = var_series(0, WEIGHTS, 600) if values is None else values
     frame = pd.DataFrame(values, columns=list("abc"), index=pd.RangeIndex(len(values), name="time"))
     config = FitConfig.model_validate({"data": {"window": 1}, "assessment": {"enabled": False}, **sections})
-    return Plan.make(read_table(frame, config.data), config, seed=0, device=torch.device("cpu"), command="tacit fit")
+    return resolve(read_table(frame, config.data), config, seed=0, device=torch.device("cpu"), command="tacit fit")
 
 
 def least_squares(train, node, sources):
@@ -36,9 +36,9 @@ def test_a_fixed_graph_is_fitted_by_least_squares_without_a_step():
     learned = learn(plan)
     assert learned.result.steps == 0
     assert learned.result.history == []
-    choices = learned.conclude().record.choices
-    assert CHOICE + OTHERWISE in choices
-    assert not any(line.startswith(("epochs", "batch_size", "replicas")) for line in choices)
+    choices = {one.option: one.value for one in conclude(learned).record.choices}
+    assert choices["training"] == "closed form"
+    assert not {"epochs", "batch_size", "replicas"} & choices.keys()
     model, train = learned.result.model, plan.dataset.split.train
     probs = model.graph.edge_probs.detach()
     assert probs[[0, 2], [1, 1]].tolist() == [1.0, 1.0]
@@ -78,9 +78,9 @@ def test_an_answer_that_forecasts_worse_gives_way_to_training(monkeypatch):
     assert all(torch.equal(before[name], value) for name, value in plan.model.state_dict().items())
     learned = learn(plan)
     assert learned.result.steps > 0
-    choices = learned.conclude().record.choices
-    assert CHOICE not in choices
-    assert any(line.startswith("epochs = ") for line in choices)
+    choices = {one.option for one in conclude(learned).record.choices}
+    assert "training" not in choices
+    assert "epochs" in choices
 
 
 def test_noise_that_follows_the_input_is_trained():
@@ -94,7 +94,7 @@ def test_ctrl_c_while_training_again_keeps_the_first_fit(monkeypatch):
     monkeypatch.setattr(fitting, "with_needed_edges", stopped)
     learned = learn(plan_of())
     assert not learned.complete
-    assert learned.conclude().record.metrics["crps"] > 0
+    assert conclude(learned).record.metrics["crps"] > 0
 
 
 def test_controls_in_closed_form_are_regressions_without_edges_and_with_all():

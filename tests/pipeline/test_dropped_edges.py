@@ -11,9 +11,9 @@ from parent_sets import var_series
 from tacit.assessment.evidence import KEEP
 from tacit.config import FitConfig
 from tacit.pipeline.building import build_model
-from tacit.pipeline.fitting import learn
+from tacit.pipeline.fitting import conclude, learn
 from tacit.pipeline.model_evidence import needed_after_all
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.sources import read_table
 
 WEIGHTS = np.array([[0.5, 0.4, 0.0], [0.0, 0.3, 0.0], [0.0, 0.4, 0.4]])
@@ -27,7 +27,7 @@ def plan():
         {"predictor": {"kind": "filter"}, "training": {"compile": False, "epochs": 3, "replicas": 1},
          "assessment": {"enabled": False}}
     )  # fmt: skip
-    return Plan.make(read_table(frame, config.data), config, seed=0, device=torch.device("cpu"), command="tacit fit")
+    return resolve(read_table(frame, config.data), config, seed=0, device=torch.device("cpu"), command="tacit fit")
 
 
 def place_of(table, target, source):
@@ -41,26 +41,26 @@ def without(plan, target, source):
     exists[place_of(table, target, source)] = 0.0
     evidence = replace(plan.evidence, table=table.updated(exists=exists))
     model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
-    return replace(plan, evidence=evidence, model=model)
+    return replace(plan, evidence=evidence, untrained=model)
 
 
 def test_the_model_needs_no_edge_that_regressions_drop_rightly(plan):
     learned = learn(plan)
-    assert learned.plan.evidence.needed is None
-    assert learned.plan.choices == plan.choices
+    assert learned.evidence.needed is None
+    assert learned.choices == plan.choices
 
 
 def test_a_true_edge_that_was_dropped_is_learned_after_all(plan):
     learned = learn(without(plan, 0, 1))
-    place = place_of(learned.plan.evidence.table, 0, 1)
-    assert np.flatnonzero(learned.plan.evidence.needed).tolist() == [place]
+    place = place_of(learned.evidence.table, 0, 1)
+    assert np.flatnonzero(learned.evidence.needed).tolist() == [place]
     assert bool(learned.result.model.graph.learned[0, 1])
-    assert learned.plan.evidence.kept[place]
-    assert not learned.plan.evidence.dropped[place]
-    assert "learned = 1 more edge than the regressions keep: residuals of the fitted model" in learned.plan.choices[-1]
-    exists = learned.assessment.edges["exists"][place]
+    assert learned.evidence.kept[place]
+    assert not learned.evidence.dropped[place]
+    assert (learned.choices[-1].option, learned.choices[-1].value) == ("learned", 1)
+    exists = learned.edges["exists"][place]
     assert exists == pytest.approx(KEEP)  # regressions and model disagree: just enough to be kept
-    assert learned.conclude().record.answer[0].startswith("A graph was found")
+    assert conclude(learned).record.answer[0].startswith("A graph was found")
 
 
 def test_resamples_keep_the_edges_that_the_model_needs(plan):

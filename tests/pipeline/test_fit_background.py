@@ -11,8 +11,8 @@ from tacit.cli import main
 from tacit.config import FitConfig, override
 from tacit.data import DAY, Category, Level, Wave
 from tacit.errors import InputError
-from tacit.pipeline import Fitted, learn, path_table, read_new, read_source, settle_situations
-from tacit.pipeline.plan import Plan
+from tacit.pipeline import Fitted, conclude, learn, path_table, read_new, read_source, settle_situations
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.sources import read_table
 
 CPU = torch.device("cpu")
@@ -57,12 +57,12 @@ def undated():
 def plan_of(table, **sections):
     config = override(override(FitConfig(), {"assessment": {"bootstrap_replicas": 0, "controls": False}}), sections)
     config = settle_situations(config)
-    return Plan.make(read_table(table, config.data), config, seed=0, device=CPU, command="tests")
+    return resolve(read_table(table, config.data), config, seed=0, device=CPU, command="tests")
 
 
 def said(plan):
     """The line of the choices on the background."""
-    (line,) = [one for one in plan.choices if one.startswith("background")] or [""]
+    (line,) = [one.sentence for one in plan.choices if one.option == "background"] or [""]
     return line
 
 
@@ -146,7 +146,7 @@ def listed_by(fitted):
 
 def test_edges_by_situation_beside_a_cycle():
     table, controls = switching("season"), {"assessment": {"bootstrap_replicas": 0, "controls": True}}
-    fitted = learn(plan_of(table, graph={"depends_on": ["season"]}, **controls)).conclude()
+    fitted = conclude(learn(plan_of(table, graph={"depends_on": ["season"]}, **controls)))
     assert listed_by(fitted) == {("a", "b"), ("c", "d")}
     situations = fitted.record.situations
     assert [(one["source"], one["target"]) for one in situations["tests"] if one["varies"]] == [(0, 1)]
@@ -163,7 +163,7 @@ def test_edges_by_situation_beside_a_cycle():
 
 def test_regimes_beside_a_cycle():
     table = switching("turns")
-    fitted = learn(plan_of(table, graph={"regimes": 2})).conclude()
+    fitted = conclude(learn(plan_of(table, graph={"regimes": 2})))
     assert listed_by(fitted) == {("a", "c"), ("b", "c")}
     assert fitted.record.situations["kind"] == "mixture"
     probs = np.reshape(fitted.edges.by.probability, (2, 2))  # (edge, regime)
@@ -194,7 +194,7 @@ def test_a_network_forecasts_a_cycle_of_each_node(tmp_path):
     fits = {}
     for background in ("auto", "none"):
         plan = plan_of(daily(size=2.0), data={"background": background}, assessment={"enabled": False}, **settings)
-        fits[background] = learn(plan).conclude()
+        fits[background] = conclude(learn(plan))
     auto, none = (fits[name].record.metrics["crps"] for name in ("auto", "none"))
     assert auto < 0.95 * none
     fits["auto"].write(tmp_path / "run")
@@ -260,10 +260,10 @@ def test_a_named_background_requires_regressions(evidence):
 def test_pairs_without_time_have_no_background(folder):
     config = override(FitConfig(), {"assessment": {"bootstrap_replicas": 0, "controls": False}})
     pairs = read_source(str(folder / "pairs.npz"), config.data)
-    assert said(Plan.make(pairs, config, seed=0, device=CPU, command="tests")) == ""
+    assert said(resolve(pairs, config, seed=0, device=CPU, command="tests")) == ""
     asked = override(config, {"data": {"background": "trend"}})
     with pytest.raises(InputError, match=r"background in \[data\] has no meaning"):
-        Plan.make(pairs, asked, seed=0, device=CPU, command="tests")
+        resolve(pairs, asked, seed=0, device=CPU, command="tests")
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +290,7 @@ def test_cycles_go_on_in_forecasts(finished):
 
 def test_the_record_names_the_background(finished):
     record = json.loads((finished / "run" / "record.json").read_text())
-    assert [one for one in record["choices"] if one.startswith("background = daily cycle (all nodes)")]
+    assert [one for one in record["choices"] if one["value"] == ["daily cycle (all nodes)"]]
 
 
 def test_a_check_names_the_background(finished, capsys):

@@ -16,7 +16,7 @@ from tacit.graph import ConditionalBernoulliGraph, Context
 from tacit.pipeline import (
     Dataset,
     Fitted,
-    Plan,
+    conclude,
     evaluate,
     forecast_table,
     learn,
@@ -26,6 +26,7 @@ from tacit.pipeline import (
     read_source,
     read_table,
     require_constant,
+    resolve,
     settle_situations,
 )
 from tacit.pipeline.situations import about_depends_on, context_variables
@@ -38,11 +39,11 @@ def plan_of(table, **sections):
     config = settle_situations(options(**sections))
     with about_depends_on(config):
         source = read_table(table, config.data)
-    return Plan.make(source, config, seed=0, device=CPU, command="tests")
+    return resolve(source, config, seed=0, device=CPU, command="tests")
 
 
 def fit(table, **sections):
-    return learn(plan_of(table, **sections)).conclude()
+    return conclude(learn(plan_of(table, **sections)))
 
 
 def variables_of(table, *names, **data):
@@ -170,9 +171,9 @@ def test_a_constant_edge_leaves_the_constant_fit():
     nodes = gated(constant=0.5).drop(columns=["season", "level"])
     asked = learn(plan_of(nodes, graph={"depends_on": ["hour"]}))
     plain = learn(plan_of(nodes, data={"window": 1, "calendar": ["hour"]}))
-    fitted = asked.conclude()
+    fitted = conclude(asked)
     assert asked.model is asked.result.model
-    assert torch.equal(fitted.graph.edge_probs, plain.conclude().graph.edge_probs)
+    assert torch.equal(fitted.graph.edge_probs, conclude(plain).graph.edge_probs)
     assert fitted.record.situations["kind"] == "constant"
     assert fitted.edges.by is None
     assert set(np.unique(fitted.edges["varies"])) <= {VARIES.index(""), VARIES.index("no")}
@@ -360,8 +361,8 @@ def test_pairs_have_covariates_in_files_and_in_memory(tmp_path):
     fitted = []
     for name in ("pairs.npz", "pairs.csv"):
         config = settle_situations(override_pairs())
-        plan = Plan.make(read_source(str(tmp_path / name), config.data), config, seed=0, device=CPU, command="tests")
-        fitted.append(learn(plan).conclude())
+        plan = resolve(read_source(str(tmp_path / name), config.data), config, seed=0, device=CPU, command="tests")
+        fitted.append(conclude(learn(plan)))
     assert fitted[0].edges.by == fitted[1].edges.by
     by = dict(zip(fitted[0].edges.by.value, fitted[0].edges.by.probability, strict=True))
     assert by["open"] > 0.8 > 0.3 > by["shut"]
@@ -375,11 +376,11 @@ def test_pairs_have_covariates_in_files_and_in_memory(tmp_path):
     unused = override_pairs(names=[]).model_copy(update={"data": DataOptions(covariates=["gate"])})
     source = read_source(str(tmp_path / "pairs.npz"), unused.data)
     with pytest.raises(InputError, match="has no meaning for pairs unless depends_on"):
-        Plan.make(source, unused, seed=0, device=CPU, command="tests")
+        resolve(source, unused, seed=0, device=CPU, command="tests")
     config = settle_situations(override_pairs(names=["hour"]))
     source = read_source(str(tmp_path / "pairs.npz"), override_pairs(names=[]).data)
     with pytest.raises(InputError, match="'hour', but pairs x and y have no time"):
-        Plan.make(source, config, seed=0, device=CPU, command="tests")
+        resolve(source, config, seed=0, device=CPU, command="tests")
 
 
 def override_pairs(names=("gate",)):

@@ -17,7 +17,7 @@ from tacit.cli import main
 from tacit.cli.answers import print_group_scores
 from tacit.cli.runs import FIT_JSON
 from tacit.edges import schema
-from tacit.pipeline.fitting import PRELIMINARY
+from tacit.pipeline.state import PRELIMINARY
 
 QUICK = (
     "--set", "training.epochs=2", "--set", "training.compile=false", "--set", "training.replicas=2",

@@ -15,10 +15,10 @@ from gated_tables import options
 from tacit.assessment.regimes import Estimate, RegimeFit, RegimeStep
 from tacit.graph import MixtureGraph
 from tacit.local import Difference
-from tacit.pipeline import Fitted, Plan, forecast_table, learn, path_table, read_table, settle_situations
+from tacit.pipeline import Fitted, conclude, forecast_table, learn, path_table, read_table, resolve, settle_situations
 from tacit.pipeline import situation_stage as regime_stage
-from tacit.pipeline.situation_stage import TRAINED_REGIMES
 from tacit.records import read_run
+from tacit.words import FindingKind
 
 CPU = torch.device("cpu")
 PROBS = {(2, 0): (0.9, 0.1), (2, 1): (0.8, 0.2)}  # lake reads two rivers, which come together
@@ -58,8 +58,8 @@ def known_regimes(fit, num_regimes, blocks, off=0.02):
 def fit(monkeypatch, fitted=known_regimes, **sections):
     monkeypatch.setattr(regime_stage, "_fitted", fitted)
     config = settle_situations(options(**sections))
-    plan = Plan.make(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
-    return learn(plan).conclude()
+    plan = resolve(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
+    return conclude(learn(plan))
 
 
 @pytest.mark.parametrize("blocks", ["rows", "all"])
@@ -95,7 +95,7 @@ def test_trained_regimes_have_no_errors(monkeypatch, tmp_path):
     monkeypatch.setattr(regime_stage, "has_regime_likelihood", lambda *_: False)
     trained = partial(known_regimes, off=torch.nan)
     fitted = fit(monkeypatch, trained, graph={"regimes": 2}, assessment={"enabled": True, "bootstrap_replicas": 0})
-    assert TRAINED_REGIMES in fitted.record.findings
+    assert FindingKind.TRAINED_REGIMES in {one.kind for one in fitted.record.findings}
     fitted.write(tmp_path / "run")
     run = read_run(tmp_path / "run")
     rows = run.edges.by.frame(run.record.node_names)
@@ -151,8 +151,8 @@ def test_regimes_need_two_edges_in_a_block(monkeypatch):
 def test_a_filter_has_regimes_by_likelihood(monkeypatch):
     monkeypatch.setattr(regime_stage, "regimes_by_training", None)
     config = settle_situations(options(graph={"regimes": 2}))
-    plan = Plan.make(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
-    fitted = learn(plan).conclude()
+    plan = resolve(read_table(rivers(), config.data), config, seed=0, device=CPU, command="tests")
+    fitted = conclude(learn(plan))
     rows = fitted.edges.by.frame(fitted.record.node_names)
     assert rows[["std_error", "low", "high"]].notna().all(axis=None), "the likelihood has errors without replicas"
     assert ((rows.low <= rows.probability) & (rows.probability <= rows.high)).all()

@@ -17,9 +17,10 @@ from tacit.graph import density_prior
 from tacit.pipeline import Fitted, OwnParts
 from tacit.pipeline.building import build_model
 from tacit.pipeline.comparisons import references
-from tacit.pipeline.fitting import fit_settings
+from tacit.pipeline.state import fit_settings
 from tacit.records import read_run
 from tacit.registry import PREDICTORS
+from tacit.words.choices import REASONS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # PyG's own deprecations
@@ -145,10 +146,10 @@ def test_the_record_says_what_was_chosen_and_keeps_what_was_given(plain):
     assert config["training"]["epochs"] == 1
     assert not [value for section in ("predictor", "training") for value in config[section].values() if value is None]
     assert "auto" not in (config["predictor"]["kind"], config["observation"]["kind"])
-    chosen = {choice.split(" = ")[0] for choice in record.choices}
+    chosen = {choice.option for choice in record.choices}
     assert {"predictor", "residual", "observation", "warm_start", "batch_size"} <= chosen
     assert not chosen & {"epochs", "compile", "replicas"}
-    assert all(len(choice.split(": ", 1)[1]) > 5 for choice in record.choices)
+    assert all(choice.reason in REASONS for choice in record.choices)
     assert record.title == "wide.csv, value, 1 step ahead"
     assert record.node_names == list(NODES)
     assert record.warnings == []  # no edge is listed, so that nothing is said about random graphs

@@ -12,9 +12,9 @@ from tacit.data import DAY, Background, Category, Level, Wave, time_numbers
 from tacit.errors import InputError
 from tacit.pipeline import Fitted, forecast_table, path_table, read_new
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.fitting import learn
+from tacit.pipeline.fitting import conclude, learn
 from tacit.pipeline.job import run_fit
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.sources import read_table
 
 CPU = torch.device("cpu")
@@ -41,7 +41,7 @@ def river_table(rows=700, seed=0):
 
 def plan_of(table, **sections):
     config = override(FitConfig(), {"assessment": {"bootstrap_replicas": 0, "controls": True}, **sections})
-    return Plan.make(read_table(table, config.data), config, seed=0, device=CPU, command="tests")
+    return resolve(read_table(table, config.data), config, seed=0, device=CPU, command="tests")
 
 
 def least_squares_mae(plan, sources):
@@ -98,7 +98,7 @@ FORMS = {
 def test_controls_are_least_squares_on_the_same_columns(form):
     made, sections = FORMS[form]
     plan = plan_of(made(), **sections)
-    record = learn(plan).conclude().record
+    record = conclude(learn(plan)).record
     found = {name: record.references[name]["point_mae"] for name in ("no graph", "full graph")}
     none, full = least_squares_mae(plan, lambda _: []), least_squares_mae(plan, lambda _: range(3))
     assert found["no graph"] == pytest.approx(none, rel=0.01)
@@ -107,7 +107,7 @@ def test_controls_are_least_squares_on_the_same_columns(form):
 
 def test_the_rain_of_the_same_day_drives_the_river():
     plan = plan_of(river_table(), data={"covariates": ["rain"], "window": 2})
-    record = learn(plan).conclude().record
+    record = conclude(learn(plan)).record
     edges = {1: [0]}
     assert record.metrics["point_mae"] == pytest.approx(
         least_squares_mae(plan, lambda node: edges.get(node, [])), rel=0.03

@@ -4,16 +4,17 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 
+import numpy as np
 import pytest
 import torch
 
+from tacit.assessment.evidence import KEEP
 from tacit.assessment.evidence.model_evidence import Course
 from tacit.config import FitConfig
 from tacit.data.pair_tables import pairs_from_arrays
 from tacit.graph import BernoulliGraph
-from tacit.pipeline.fitting import fit_settings
 from tacit.pipeline.model_evidence import judge_edges, judges_edges, prior_probs
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.sources import Source
 from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, fit
@@ -34,7 +35,7 @@ def make_plan(num_pairs=600, **graph):
         {"predictor": {"kind": "hops"}, "graph": graph, "training": {"compile": False}, "data": {"shuffle": False}}
     )
     source = Source("pairs", pairs_from_arrays(inputs.numpy(), targets.numpy()))
-    return Plan.make(source, config, seed=0, device=torch.device("cpu"), command="tacit fit")
+    return resolve(source, config, seed=0, device=torch.device("cpu"), command="tacit fit")
 
 
 @pytest.fixture
@@ -47,18 +48,18 @@ def quick(monkeypatch):
 
 def test_edges_that_do_not_exist_are_held_at_0(quick):
     plan = make_plan()
-    split, untrained = plan.dataset.split, plan.model
+    split = plan.dataset.split
     model = plan.model
     model.graph.start_around(torch.where(TRUTH > 0, 0.7, 0.08).double())
     model.predictor.load_state_dict({"hop_weights": WEIGHTS.double()})
     result = fit(model, split.train, split.validation, FitSettings(epochs=1), compile=False, start_at_model=True)
-    found = judge_edges(plan, result, untrained, split, replace(fit_settings(plan.config), epochs=4))
+    found = judge_edges(replace(plan, fitted=replace(result, history=result.history * 4)))
     off_diagonal = ~torch.eye(3, dtype=torch.bool)
-    assert torch.equal(found.evidence.kept, TRUTH > 0)
+    assert np.array_equal(found.edges.matrix("exists") >= KEEP, (TRUTH > 0).numpy())
     assert torch.equal(found.dropped, (TRUTH == 0) & off_diagonal)
     assert torch.equal(found.result.model.graph.learned, TRUTH > 0)
     assert torch.equal(found.untrained.graph.learned, TRUTH > 0)
-    assert found.evidence.prior["density"] == pytest.approx(0.1)
+    assert found.tested["prior"]["density"] == pytest.approx(0.1)
 
 
 def test_the_edges_that_are_kept_are_learned_without_the_prior(quick):
@@ -68,7 +69,7 @@ def test_the_edges_that_are_kept_are_learned_without_the_prior(quick):
     model.graph.start_around(torch.where(TRUTH > 0, 0.7, 0.08).double())
     model.predictor.load_state_dict({"hop_weights": WEIGHTS.double()})
     result = fit(model, split.train, split.validation, FitSettings(epochs=1), compile=False, start_at_model=True)
-    found = judge_edges(plan, result, plan.model, split, replace(fit_settings(plan.config), epochs=4))
+    found = judge_edges(replace(plan, fitted=replace(result, history=result.history * 4)))
     assert found.result.model.prior is None
     assert found.untrained.prior is None
 
@@ -76,11 +77,7 @@ def test_the_edges_that_are_kept_are_learned_without_the_prior(quick):
 @pytest.mark.parametrize(("options", "asked"), [({}, True), ({"evidence": "none"}, False)])
 def test_the_model_is_asked_where_influences_pass_several_edges(options, asked):
     plan = make_plan(100, **options)
-
-    class Fit:
-        model = plan.model
-
-    assert judges_edges(plan, Fit) is asked
+    assert judges_edges(plan) is asked
 
 
 def test_beliefs_of_single_edges_replace_the_density():

@@ -135,7 +135,7 @@ def kill_at_operation(number):
 @pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_killed_before_anything_it_does_to_files(data, tmp_path, monkeypatch, stride):
     """Before each change of a file, or each fifth, from the start to the end of a run; stages are left out."""
-    monkeypatch.setattr(fitting, "assess", lambda _answer, _inputs: None)
+    monkeypatch.setattr(fitting, "assess", lambda _fit: ())
     quickest = [*QUICK, "--set", "training.epochs=2"]
     assert end(begin("fit", data, "--out", tmp_path / "whole", *quickest)) == 0
     expected = content(tmp_path / "whole")

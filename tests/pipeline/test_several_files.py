@@ -10,13 +10,13 @@ from tacit.config import DataOptions, FitConfig, override
 from tacit.errors import InputError
 from tacit.pipeline import (
     Fitted,
-    Plan,
     evaluate,
     forecast_table,
     path_table,
     read_new,
     read_sources,
     read_table,
+    resolve,
     run_fit,
 )
 from tacit.pipeline.job import Request, files_read
@@ -64,13 +64,13 @@ def test_files_with_several_series_each_keep_both_names(folder, tmp_path):
 
 def plan(folder, **data):
     config = override(FitConfig(), {"data": data, "assessment": {"enabled": False}})
-    return Plan.make(read_sources([str(folder)], config.data), config, seed=0, device=CPU, command="tests")
+    return resolve(read_sources([str(folder)], config.data), config, seed=0, device=CPU, command="tests")
 
 
 def test_levels_that_differ_are_noticed_and_taken_out(folder):
     chosen = plan(folder)
     assert chosen.config.data.scale_by == "level"
-    assert any(choice.startswith("scale_by = level: the series differ in level") for choice in chosen.choices)
+    assert ("scale_by", "levels differ") in {(one.option, one.reason) for one in chosen.choices}
     assert chosen.dataset.preparation.scaling.by == "level"
     assert "split in time order within each of 6 series" in chosen.notes
     assert plan(folder, scale_by="all").dataset.preparation.scaling.by == "all"

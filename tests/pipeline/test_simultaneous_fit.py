@@ -15,13 +15,12 @@ from tacit.config import AssessmentOptions, FitConfig, GraphOptions
 from tacit.edges import OPEN
 from tacit.errors import InputError
 from tacit.observation import GaussianNoise
-from tacit.pipeline import Plan, closed_form, fitting
+from tacit.pipeline import closed_form, fitting, resolve
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.fitting import learn
+from tacit.pipeline.fitting import conclude, learn
 from tacit.pipeline.inference import samples
 from tacit.pipeline.job import run_fit
 from tacit.pipeline.paths import path_samples
-from tacit.pipeline.simultaneous import CHOICE
 from tacit.pipeline.sources import read_source, read_table
 from tacit.sklearn import LatentGraphForecaster
 
@@ -35,7 +34,7 @@ def fitted():
     with pytest.MonkeyPatch.context() as patch:
         know_edges(patch)
         plan = plan_of(values)
-        return learn(plan).conclude(), values, plan
+        return conclude(learn(plan)), values, plan
 
 
 def in_units(fitted):
@@ -48,8 +47,8 @@ def in_units(fitted):
 def test_the_fit_is_that_of_regressions_and_says_so(fitted):
     found, _, plan = fitted
     assert plan.closed_form
-    assert CHOICE in found.record.choices
-    assert any(line.startswith("training = closed form") for line in found.record.choices)
+    chosen = {(one.option, one.reason) for one in found.record.choices}
+    assert {("predictor", "within step"), ("training", "closed form")} <= chosen
     assert found.record.goodness["fits"] is True
     assert {"no graph", "full graph"} <= set(found.record.references)
     np.testing.assert_allclose(in_units(found).numpy(), WITHIN, atol=0.12)
@@ -86,7 +85,7 @@ def test_a_stored_run_gives_the_same_model(fitted, tmp_path):
 def test_gates_that_the_validation_part_refuses_are_always_open(monkeypatch):
     know_edges(monkeypatch)
     monkeypatch.setattr(closed_form, "adopt", lambda *_, **__: False)
-    found = learn(plan_of(structural_series(0, 300), assessment={"enabled": False})).conclude()
+    found = conclude(learn(plan_of(structural_series(0, 300), assessment={"enabled": False})))
     assert found.record.timings["steps"] == 0
     learned = found.graph.learned
     assert (found.graph.edge_probs[learned] > 0.999).all()
@@ -95,7 +94,7 @@ def test_gates_that_the_validation_part_refuses_are_always_open(monkeypatch):
 def test_how_often_an_edge_acts_is_left_open_with_its_direction(monkeypatch):
     know_edges(monkeypatch, direction=OPEN)
     probs = np.where(WITHIN != 0, 0.6, 1.0)
-    found = learn(plan_of(structural_series(1, 600, probs=probs), **SHORT)).conclude()
+    found = conclude(learn(plan_of(structural_series(1, 600, probs=probs), **SHORT)))
     acts = torch.from_numpy(WITHIN != 0)
     assert found.graph.edge_probs[acts].tolist() == [1.0, 1.0]
     table = found.run.edges.frame().set_index(["source", "target"])
@@ -106,8 +105,8 @@ def test_how_often_an_edge_acts_is_left_open_with_its_direction(monkeypatch):
     )
     assert not np.isnan(table.loc[("n0", "n2"), "probability"])
     said = "How often 2 edges act is not estimated: their direction within the step is open (n1 - n0, n1 - n2)."
-    assert said in found.record.findings
-    assert not any("nan" in line for line in (*found.record.answer, *found.record.findings))
+    assert said in {one.sentence for one in found.record.findings}
+    assert not any("nan" in line for line in (*found.record.answer, *map(str, found.record.findings)))
 
 
 def test_gates_within_the_step_are_found(monkeypatch):
@@ -115,7 +114,7 @@ def test_gates_within_the_step_are_found(monkeypatch):
     probs = np.where(WITHIN != 0, [[1, 0.4, 1], [1, 1, 1], [1, 0.7, 1]], 1.0)
     # effects of 2.0 and -1.75 beside noise of 1: with -1.05, growing noise explains one set of seven as well as a gate
     values = structural_series(2, 4000, within=2.5 * WITHIN, probs=probs)
-    found = learn(plan_of(values, assessment={"enabled": False})).conclude().graph.edge_probs.detach()
+    found = conclude(learn(plan_of(values, assessment={"enabled": False}))).graph.edge_probs.detach()
     assert float(found[0, 1]) == pytest.approx(0.4, abs=0.06)
     assert float(found[2, 1]) == pytest.approx(0.7, abs=0.06)
 
@@ -124,7 +123,7 @@ def test_a_row_without_a_source_within_the_step_does_not_count(monkeypatch):
     know_edges(monkeypatch)
     values = structural_series(3, 800)
     values[::9, 1] = np.nan
-    found = learn(plan_of(values, assessment={"enabled": False})).conclude()
+    found = conclude(learn(plan_of(values, assessment={"enabled": False})))
     np.testing.assert_allclose(in_units(found).numpy(), WITHIN, atol=0.15)
 
 
@@ -161,7 +160,7 @@ def test_pairs_and_several_variables_are_refused(tmp_path):
     ):
         config = FitConfig.model_validate({"graph": graph, "data": options})
         with pytest.raises(InputError, match=said):
-            Plan.make(
+            resolve(
                 read_source(str(tmp_path / name), config.data),
                 config,
                 seed=0,
@@ -178,7 +177,7 @@ def test_stopped_after_the_fit_what_is_open_stays_open(monkeypatch):
     monkeypatch.setattr(fitting, "assess", stop)
     learned = learn(plan_of(structural_series(1, 200)))
     assert not learned.complete
-    empty = np.isnan(learned.conclude().edges.matrix("probability"))
+    empty = np.isnan(conclude(learned).edges.matrix("probability"))
     assert empty[[0, 2], [1, 1]].all()
     assert not empty[2, 0]
 

@@ -10,7 +10,7 @@ from own_files import learn
 from tacit import LatentGraphRegressor
 from tacit.config import AssessmentOptions
 from tacit.pipeline import job, plan
-from tacit.pipeline.plan import StageTimes, TimedListener
+from tacit.pipeline.state import StageTimes, TimedListener
 from tacit.report.page import write_page
 from tacit.training import Listener
 

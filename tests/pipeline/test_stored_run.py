@@ -83,7 +83,7 @@ def test_a_model_of_another_run(copy, folder, tmp_path):
         (lambda record: record["config"].update(extra=1), "(record.json: extra: Extra inputs are not permitted)"),
         (lambda record: record["config"]["predictor"].update(kind="tree"), "(record.json: predictor.kind: "),
         (lambda record: record.update(preparation={}), "must be a run of tacit fit, got a run of another command"),
-        (lambda record: record.update(format=9), "has format 9, this tacit reads format 4"),
+        (lambda record: record.update(format=9), "has format 9, this tacit reads format 5"),
         (lambda record: record.pop("seed"), "is a damaged run (seed: Field required)"),
     ],
 )

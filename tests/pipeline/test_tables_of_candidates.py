@@ -112,11 +112,11 @@ def test_the_layout_is_chosen_by_nodes_and_candidates(tmp_path):
         graph = {"coordinates": str(places), "k_nearest": nearest, "metric": "euclidean"}
         plan = plan_of(table, graph=graph)
         assert plan.config.graph.layout == expected
-        (said,) = [choice for choice in plan.choices if choice.startswith("layout")]
-        assert said.startswith(f"layout = {expected}: ")
+        (chosen,) = [choice for choice in plan.choices if choice.option == "layout"]
+        assert chosen.value == expected
     plain = plan_of(table)
     assert plain.config.graph.layout == "matrix"
-    assert not [choice for choice in plain.choices if choice.startswith("layout")]
+    assert not [choice for choice in plain.choices if choice.option == "layout"]
 
 
 @pytest.mark.parametrize(
@@ -258,11 +258,11 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     record = json.loads((run / "record.json").read_text())
     assert record["candidates"] == {"count": 7500, "others": 0.0}
     assert record["config"]["graph"]["layout"] == "table"
-    skipped = [finding for finding in record["findings"] if finding.startswith("Not computed, ")]
+    skipped = [finding for finding in record["findings"] if finding["kind"] == "not_computed"]
     assert len(skipped) == 1  # which edges are identifiable; errors and controls were not chosen, for the same reason
-    chosen = [choice for choice in record["choices"] if "there are more than 400 nodes" in choice]
-    assert [choice.split(" = ")[0] for choice in chosen] == ["bootstrap_replicas", "controls"]
-    assert all("there are more than 400 nodes; fit only the nodes" in finding for finding in skipped)
+    chosen = [choice for choice in record["choices"] if choice["reason"] == "many nodes"]
+    assert [choice["option"] for choice in chosen] == ["bootstrap_replicas", "controls"]
+    assert all(finding["values"]["reason"] == "many nodes" for finding in skipped)
     assert record["goodness"]["num_pairs"] == 8
     assert set(record["references"]) == {"the last value"}
     edges = pd.read_csv(run / "edges.csv")

@@ -13,12 +13,12 @@ from tacit.config import AssessmentOptions, FitConfig, GraphOptions, override
 from tacit.edges import OPEN, EdgeIndex, EdgeTable, schema
 from tacit.graph import BernoulliGraph
 from tacit.pipeline import read_source
-from tacit.pipeline.answer import DRIVER, answer_sentences, within_columns, within_sentences
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.simultaneous import may_suggest
+from tacit.pipeline.simultaneous import may_suggest, within_columns
 from tacit.records import read_run
 from tacit.report import strongest_edges
 from tacit.sklearn import LatentGraphForecaster
+from tacit.words.answer import DRIVER, answer_sentences, within_sentences
 from within_step_runs import EDGES, NODES, made_within, simultaneous, use_made_within
 
 COLUMNS = list(schema.names(schema.file_columns()))

@@ -161,9 +161,9 @@ def test_what_is_no_file_is_refused_at_once(what, name, copy, refused, written):
 
 def test_newer_formats(copy, written, refused):
     fields = read_fields(copy)
-    write_fields(copy, fields | {"format": 5, "more": 1})
+    write_fields(copy, fields | {"format": 6, "more": 1})
     assert refused("report", copy) == (
-        f"{copy} has format 5, this tacit reads format 4; use the version that wrote it, or run the command again"
+        f"{copy} has format 6, this tacit reads format 5; use the version that wrote it, or run the command again"
     )
     write_fields(copy, fields)
     (copy / "model.safetensors").write_bytes(Kind("model", 4, "").pack({}, {}))
@@ -182,12 +182,12 @@ def test_a_record_without_a_format(format, copy):
 
 
 def test_a_record_of_an_older_format_is_refused(copy):
-    write_fields(copy, read_fields(copy) | {"format": 3})
-    with pytest.raises(InputError, match=r"has format 3, this tacit reads format 4; use the version that wrote it"):
+    write_fields(copy, read_fields(copy) | {"format": 4})
+    with pytest.raises(InputError, match=r"has format 4, this tacit reads format 5; use the version that wrote it"):
         read_record(copy)
 
 
-@pytest.mark.parametrize("text", ["NaN", "[" * 10**5, "3", "null", '{"format": 4, "sha256": ""}', '{"format": 4}'])
+@pytest.mark.parametrize("text", ["NaN", "[" * 10**5, "3", "null", '{"format": 5, "sha256": ""}', '{"format": 5}'])
 def test_what_is_no_record(text, copy):
     (copy / "record.json").write_text(text)
     with pytest.raises(InputError) as caught:

@@ -8,6 +8,7 @@ import pytest
 from browser_waits import point_at, until
 from made_runs import make_run, with_forecasts
 from situation_runs import two_variables_run
+from tacit.words import FindingKind, choose, find
 
 pytestmark = pytest.mark.browser
 
@@ -51,7 +52,8 @@ def whole_run():
 def nasty_run():
     return make_run(
         len(NASTY), names=NASTY, truth=True, title="<i>title</i>", command="tacit fit '</script>.csv'",
-        warnings=["<script>alert(2)</script>"], findings=["<b>well</b>"], choices=["<u>this</u>"],
+        warnings=["<script>alert(2)</script>"],
+        findings=[find(FindingKind.FIT_DETAIL, "<b>well</b>")], choices=[choose("window", "<u>this</u>", "usual")],
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import torch
 from browser_waits import until
 from made_runs import make_run
 from tacit.edges import EdgeTable, edges_text
-from tacit.pipeline.answer import within_columns
+from tacit.pipeline.simultaneous import within_columns
 from tacit.records import Run
 from within_step_runs import NODES, made_within
 

@@ -149,7 +149,9 @@ def test_the_answer_in_words():
         "(kernel test p = 0.004, ranks p = 0.010, 500 pairs).",
     )
     assert verdict(make_run(3, goodness={})) == ("untested", "The fit of the model was not tested.", "")
-    fits = make_run(3, goodness={"fits": True, "sentences": ["the model fits: no evidence against it (p = 0.4)"]})
+    fits = make_run(
+        3, goodness={"fits": True, "verdict": "the model fits: no evidence against it", "tests": "(p = 0.4)"}
+    )
     assert verdict(fits) == ("fits", "The model fits: no evidence against it", "(p = 0.4).")
 
 

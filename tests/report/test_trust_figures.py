@@ -9,6 +9,7 @@ from tacit.report.content import run_content
 from tacit.report.figures import coverage_points, draw_ranks, draw_reliability, rank_shares, reliability_points
 from tacit.report.network import draw_run_network
 from tacit.report.page import strongest_edges, write_page
+from tacit.words import FindingKind, find
 
 PROBS = [[0.1, 0.72, 0.05], [0.78, 0.1, 0.6], [0.0, 0.3, 0.1]]
 TRUTH = [[0.0, 0.75, 0.0], [0.75, 0.0, 1.0], [0.0, 0.0, 0.0]]
@@ -23,7 +24,7 @@ def make_run(truth=None, flags=None, goodness=None, errors=False):
         title="run", command="tacit fit", config={}, seed=0, versions={}, device="cpu",
         timings={"train_seconds": 1.0, "steps": 2}, replicas=[], best_replica=0, node_names=["a", "b", "c"],
         metrics={"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3}, preparation={"kind": "series"},
-        true_edge_probs=truth, goodness=goodness or {}, findings=["fits: <b>well</b>"],
+        true_edge_probs=truth, goodness=goodness or {}, findings=[find(FindingKind.FIT_DETAIL, "fits: <b>well</b>")],
     )  # fmt: skip
     found |= {} if flags is None else {"identifiable": flags}
     return run_of_matrices(record, probability=PROBS, **found)

@@ -54,14 +54,14 @@ def test_save_and_load(fitted, pairs, tmp_path):
         fitted.save(tmp_path / "no" / "such" / "place")
     data = path.read_bytes()
     for number, bad in enumerate(
-        (b"", data[:100], pickle.dumps(3), data.replace(b'"kind"', b'"king"'), data.replace(b'"4"', b'"1"'))
+        (b"", data[:100], pickle.dumps(3), data.replace(b'"kind"', b'"king"'), data.replace(b'"5"', b'"1"'))
     ):
         (tmp_path / f"bad{number}").write_bytes(bad)
         with pytest.raises(InputError, match=f"bad{number} (must be a saved estimator of tacit, but is|has format 1)"):
             LatentGraphRegressor.load(tmp_path / f"bad{number}")
     path.write_bytes(Kind(KIND.name, 9, "").pack({}, {}))
     with pytest.raises(
-        InputError, match=r"has format 9 of tacit .*, this tacit reads format 4 of a saved estimator; use"
+        InputError, match=r"has format 9 of tacit .*, this tacit reads format 5 of a saved estimator; use"
     ):
         LatentGraphRegressor.load(path)
     path.write_bytes(data.replace(b'\\"symmetric\\"', b'\\"symmmtric\\"'))

@@ -23,6 +23,7 @@ from tacit.pipeline import std_errors
 from tacit.randomness import generator_for
 from tacit.registry import PREDICTORS
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
+from tacit.words import FindingKind, find
 from tiny_fits import LINEAR, TRUTH, parts_of, random_pairs, regressor
 
 FIVE = {"training": {"epochs": 5}}
@@ -71,7 +72,10 @@ def with_errors(model):
     numbers = {name: values.clamp(0, 1).tolist() for name, values in numbers.items()}
     fitted.edges = EdgeTable.of_matrices("abc", **numbers, identifiable=flags)
     fitted.record = fitted.record.model_copy(
-        update={"uncertainty": {"degrees": 9.0}, "findings": ["a replica was slow"]}
+        update={
+            "uncertainty": {"degrees": 9.0},
+            "findings": [find(FindingKind.FIT_WARNING, warning="a replica was slow")],
+        }
     )
     return model
 
@@ -198,7 +202,7 @@ def test_the_bootstrap_has_the_settings_units_and_epochs_of_the_fit(fitted, pair
 
 def test_nothing_is_there_before_it_was_asked_for_nor_after_another_fit(known, tables):
     assert all(hasattr(known, name) for name in ASKED)
-    assert known.findings_ == ["a replica was slow"]
+    assert known.findings_ == ["A replica was slow."]
     known.fit(*tables)
     assert known.edges_.columns.tolist() == ["source", "target", "probability"]
     for name in ASKED:

@@ -107,10 +107,10 @@ def print_fit(job: "FitJob", seconds: float) -> None:
     say("")
     console.print(score_table({"learned graph": record.metrics, **record.references}))
     say(f"\non the test part, {LEGEND}")
-    print_lines(console, record.findings)
+    print_lines(console, [one.sentence for one in record.findings])
     console.print()
     for choice in record.choices:
-        say(f"chosen: {choice}")
+        say(f"chosen: {choice.sentence}")
     for note in record.warnings:
         say(f"note: {note}")
     stages = {"starting": seconds - sum(job.stages.values()), **job.stages}

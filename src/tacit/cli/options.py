@@ -1,13 +1,20 @@
-"""Options of the commands, and the form of their help."""
+"""Options of the commands, made from the sections of the config where they are its keys; the form of their help."""
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
+from annotated_types import Ge
+from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
+
+from tacit.config import AssessmentOptions, Closed, DataOptions, GraphOptions
+
+Command = TypeVar("Command", bound=Callable[..., None])
 
 MOST_DIGITS = 15  # of a number of steps, samples or jobs
 LARGEST_SEED = 10**30  # a limit only so that messages stay short
@@ -72,21 +79,6 @@ def require_complete(complete: bool, directory: Path, remedy: str = "") -> None:
         raise typer.Exit(1)
 
 
-DATA, GRAPH, ASSESSMENT = "Data", "Graph", "Assessment"  # headings of the help
-
-
-def _integer(low: int, text: str, heading: str) -> Any:
-    return typer.Option(parser=at_least(low), metavar="N", help=text, rich_help_panel=heading)
-
-
-def _text(metavar: str, text: str, heading: str) -> Any:
-    return typer.Option(metavar=metavar, help=text, rich_help_panel=heading)
-
-
-def _flag(name: str, text: str, heading: str) -> Any:
-    return typer.Option(name, help=text, rich_help_panel=heading)
-
-
 DataFiles = Annotated[
     list[str] | None,
     typer.Argument(
@@ -96,87 +88,94 @@ DataFiles = Annotated[
         show_default=False,
     ),
 ]
-
 TableFiles = Annotated[
     list[str],
     typer.Argument(metavar="TABLE", help="Table of series, as for tacit fit: files, a folder, or beijing-air."),
 ]
-Series = Annotated[str | None, _text("NAME", "Column with the name of the series of each row.", DATA)]
-Columns = Annotated[
-    list[str] | None,
-    _text("NAMES", "Columns of values to use, such as a,b or 'temp*'; may be repeated. [default: all]", DATA),
-]
-Drop = Annotated[
-    list[str] | None, _text("NAMES", "Columns to ignore, such as a,b or 'unnamed*'; may be repeated.", DATA)
-]
-Where = Annotated[
-    str | None,
-    _text("CONDITION", "Use only targets in rows where CONDITION is true, such as 'month in (6, 7, 8)'.", DATA),
-]
-Calendar = Annotated[
-    str | None,
-    _text("PARTS", "Add parts of the date as covariates (sine and cosine), such as hour,weekday,month.", DATA),
-]
-Background = Annotated[
-    str | None,
-    _text(
-        "auto|none|NAMES",
-        "Trends, shifts and cycles beside which edges are tested: auto, none, or names such as daily,trend. "
-        "[default: auto]",
-        DATA,
-    ),
-]
-YFile = Annotated[Path | None, _text("FILE", "Table of the targets y, if DATA is a table of the inputs x.", DATA)]
-Decimal = Annotated[str | None, _text("MARK", "Decimal point of a text file: . (default) or ,", DATA)]
-Dayfirst = Annotated[bool, _flag("--dayfirst", "Read dates such as 03/04/2021 with the day first.", DATA)]
-Duplicates = Annotated[str | None, _text("HOW", "Rows with the same time: use the first, the last or the mean.", DATA)]
-Window = Annotated[int | None, _integer(1, "Number of past steps in the input.", DATA)]
-Horizon = Annotated[int | None, _integer(1, "Number of steps ahead to predict.", DATA)]
+SECTIONS: dict[str, type[Closed]] = {"data": DataOptions, "graph": GraphOptions, "assessment": AssessmentOptions}
+ASSESSMENT = "Assessment"  # heading of the help
+Settings = dict[tuple[str, str], Any]  # values by section and key
 
-KnownEdges = Annotated[
-    Path | None, _text("FILE", "CSV file of known edges: source,target,kind,probability,min_lag,max_lag.", GRAPH)
-]
-Symmetric = Annotated[bool, _flag("--symmetric", "Edges have no direction.", GRAPH)]
-Simultaneous = Annotated[bool, _flag("--simultaneous", "Edges may also act within a time step, at lag 0.", GRAPH)]
-DependsOn = Annotated[
-    str | None,
-    _text(
-        "NAMES",
-        "Edge probabilities may depend on parts of the date, columns, series or time, such as hour,season.",
-        GRAPH,
-    ),
-]
-Regimes = Annotated[
-    str | None,
-    _text("N|auto", "Edges may switch together between N regimes; auto: choose N from the data.", GRAPH),
-]
-SmallestEffect = Annotated[
-    str | None,
-    _text(
-        "SHARE",
-        "An edge must explain this share of what the other parents and drivers of its target explain; 0: any. "
-        "[default: 0.02]",
-        GRAPH,
-    ),
-]
 
-Quick = Annotated[bool, _flag("--quick", "No assessment: no standard errors, fit test or controls.", ASSESSMENT)]
+def config_keys(*sections: str, without: Sequence[str] = ()) -> Iterator[tuple[str, str, str, FieldInfo]]:
+    """Return section, key, name of the option and field of each key that is also an option of the command."""
+    for section in sections:
+        for key, field in SECTIONS[section].model_fields.items():
+            if isinstance(field.json_schema_extra, dict) and key not in without:
+                name = str(field.json_schema_extra["flag"]) or f"--{key.replace('_', '-')}"
+                yield section, key, name, field
+
+
+def with_config_keys(*sections: str, without: Sequence[str] = ()) -> Callable[[Command], Command]:
+    """Decorate a command: its ``**options`` become the options of these sections, after its first parameter."""
+
+    def decorate(run: Command) -> Command:
+        first, *others = (one for one in signature(run).parameters.values() if one.kind is not one.VAR_KEYWORD)
+        made = [
+            Parameter(key, Parameter.KEYWORD_ONLY, default=False if kind is bool else None, annotation=annotation)
+            for section, key, name, field in config_keys(*sections, without=without)
+            for kind, annotation in [_parameter(name, section.capitalize(), field)]
+        ]
+        own = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in others]
+        run.__signature__ = Signature([first, *made, *own])  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in [first, *made, *own]}
+        return run
+
+    return decorate
+
+
+def _parameter(name: str, heading: str, field: FieldInfo) -> tuple[Any, Any]:
+    """Return the type of an option and its annotation: a flag, an integer, names separated by commas, or text."""
+    assert isinstance(field.json_schema_extra, dict)
+    words, metavar = str(field.description), str(field.json_schema_extra["metavar"])
+    usual = ", ".join(field.default) if isinstance(field.default, tuple) else field.default
+    known = f" [default: {usual}]" if metavar and usual not in (None, "") else ""
+    about: dict[str, Any] = {"help": f"{words[0].upper()}{words[1:]}.{known}", "rich_help_panel": heading}
+    if not metavar:
+        return bool, Annotated[bool, typer.Option(name, **about)]
+    about |= {"metavar": metavar}
+    if metavar == "N":
+        low = next(int(one.ge) for one in field.metadata if isinstance(one, Ge))  # type: ignore[call-overload]
+        return int, Annotated[int | None, typer.Option(name, parser=at_least(low), **about)]
+    if "tuple[str" in str(field.annotation):
+        return list, Annotated[list[str] | None, typer.Option(name, **about)]
+    return str, Annotated[str | None, typer.Option(name, **about)]
+
+
+def given_settings(options: Mapping[str, Any]) -> Settings:
+    """Return the values of the options that were given, for the config."""
+    found: Settings = {}
+    for section, key, _, _ in config_keys(*SECTIONS):
+        value: Any = options.get(key)
+        if isinstance(value, list):
+            value = tuple(name.strip() for text in value for name in text.split(",") if name.strip())
+        if value is not None and value is not False:
+            found[section, key] = _number_or_word(value) if key == "regimes" else value
+    return found
+
+
+def _number_or_word(text: str) -> int | str:
+    """Return an integer if the text is one, and the text otherwise."""
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else text
+
+
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick", help="No assessment: no standard errors, fit test or controls.", rich_help_panel=ASSESSMENT
+    ),
+]
 Thorough = Annotated[
     bool,
-    _flag(
+    typer.Option(
         "--thorough",
-        "Full assessment, however long it takes: 32 resamples, 8 random starts, sandwich errors, controls.",
-        ASSESSMENT,
+        help="Full assessment, however long it takes: 32 resamples, 8 random starts, sandwich errors, controls.",
+        rich_help_panel=ASSESSMENT,
     ),
 ]
-StdErrors = Annotated[
-    int | None,
-    _integer(0, "Bootstrap replicas for standard errors; 0 for none. [default: 16, if this is fast]", ASSESSMENT),
-]
-
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="TOML config file; --init writes one.")]
 Init = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a commented config file and exit.")]
-Settings = Annotated[
+Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",

@@ -190,7 +190,7 @@ def _print_demo(result: "Demo") -> None:
     console.print(EXPLANATION, highlight=False)
     for run in result.runs.values():
         for finding in run.record.findings[:1]:
-            console.print(f"{run.record.title}: {finding}", soft_wrap=True, markup=False, highlight=False)
+            console.print(f"{run.record.title}: {finding.sentence}", soft_wrap=True, markup=False, highlight=False)
     for note in dict.fromkeys(note for run in result.runs.values() for note in run.record.warnings):
         console.print(f"note: {note}", soft_wrap=True, markup=False)
     console.print(f"report: {result.report}", soft_wrap=True, markup=False, highlight=False)

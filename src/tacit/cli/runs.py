@@ -13,7 +13,6 @@ from tacit.cli import options as given
 from tacit.cli.answers import LEGEND, print_check, print_fit, print_group_scores, print_lines, print_notes, score_table
 from tacit.cli.launch import Launch
 from tacit.cli.options import (
-    MOST_DIGITS,
     Device,
     Json,
     NoNotes,
@@ -56,41 +55,24 @@ ORIGIN = "With --steps: forecast from the row at this time instead."
 EVERY = "With --steps: forecast also from every N-th row after that, up to the last observed row."
 
 
+@given.with_config_keys("data", "graph", "assessment")
 def fit(
     data: given.DataFiles = None,
-    series: given.Series = None,
-    columns: given.Columns = None,
-    drop: given.Drop = None,
-    where: given.Where = None,
-    calendar: given.Calendar = None,
-    background: given.Background = None,
-    y_file: given.YFile = None,
-    decimal: given.Decimal = None,
-    dayfirst: given.Dayfirst = False,
-    duplicates: given.Duplicates = None,
-    window: given.Window = None,
-    horizon: given.Horizon = None,
-    edges: given.KnownEdges = None,
-    symmetric: given.Symmetric = False,
-    simultaneous: given.Simultaneous = False,
-    depends_on: given.DependsOn = None,
-    regimes: given.Regimes = None,
-    smallest_effect: given.SmallestEffect = None,
     quick: given.Quick = False,
     thorough: given.Thorough = False,
-    std_errors: given.StdErrors = None,
     config: given.Config = None,
     init: given.Init = None,
-    set_: given.Settings = None,
+    set_: given.Set = None,
     out: given.RunOut = None,
     resume: given.Resume = None,
     seed: Seed = 0,
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Learn the graph behind time series or pairs (x, y): edges with probabilities, forecasts and a report."""
-    for other, is_given in (("--thorough", thorough), ("--std-errors", std_errors is not None)):
+    for other, is_given in (("--thorough", thorough), ("--std-errors", options["bootstrap_replicas"] is not None)):
         require(not (quick and is_given), f"--quick cannot be used with {other}; keep one of them")
     launch = Launch.from_environment()
     with noted_interrupts(), Display(quiet=quiet or as_json or not launch.first) as display:
@@ -123,20 +105,6 @@ def fit(
                     "--device cpu"
                 ) from None
 
-        options = {  # key in the config, and value; None or False: not given
-            "--window": (("data", "window"), window),
-            "--horizon": (("data", "horizon"), horizon),
-            **_reading(series, columns, drop, where, calendar, decimal, duplicates, dayfirst=dayfirst),
-            "--background": (("data", "background"), background),
-            "--y-file": (("data", "y_file"), None if y_file is None else str(y_file)),
-            "--edges": (("graph", "edges"), None if edges is None else str(edges)),
-            "--symmetric": (("graph", "symmetric"), symmetric),
-            "--simultaneous": (("graph", "simultaneous"), simultaneous),
-            "--depends-on": (("graph", "depends_on"), None if depends_on is None else _names([depends_on])),
-            "--regimes": (("graph", "regimes"), _number_or_word(regimes)),
-            "--smallest-effect": (("graph", "smallest_effect"), smallest_effect),
-            "--std-errors": (("assessment", "bootstrap_replicas"), std_errors),
-        }
         if resume is not None:
             fixed: dict[str, Any] = {
                 "DATA": data or None,
@@ -145,14 +113,13 @@ def fit(
                 "--quick": quick,
                 "--thorough": thorough,
             }
-            fixed |= {name: value for name, (_, value) in options.items()}
+            fixed |= {name: options[key] or None for _, key, name, _ in given.config_keys(*given.SECTIONS)}
             _require_alone({**fixed, "--out": out, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_original, listener=listener)
         elif not data:
             raise InputError("DATA must be a table, an .npz file, a folder or beijing-air; see 'tacit fit --help'")
         else:
-            settings = _settings(set_ or [])
-            settings |= {place: value for place, value in options.values() if not _left_out(value)}
+            settings = _settings(set_ or []) | given.given_settings(options)
             if quick or thorough:
                 settings |= {("assessment", "enabled"): thorough, ("assessment", "thorough"): thorough}
             job = run_fit(
@@ -181,21 +148,14 @@ def fit(
         raise typer.Exit(1)
 
 
+@given.with_config_keys("data", without=("y_file", "window", "horizon"))
 def check(
     data: given.TableFiles,
-    series: given.Series = None,
-    columns: given.Columns = None,
-    drop: given.Drop = None,
-    where: given.Where = None,
-    calendar: given.Calendar = None,
-    decimal: given.Decimal = None,
-    dayfirst: given.Dayfirst = False,
-    duplicates: given.Duplicates = None,
-    background: given.Background = None,
     config: given.Config = None,
-    set_: given.Settings = None,
+    set_: given.Set = None,
     quiet: NoNotes = False,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Read a table as tacit fit does, and list what may mislead a fit: cycles, trends, jumps, spikes, copies."""
     with Display(quiet=quiet or as_json) as display:
@@ -203,10 +163,7 @@ def check(
         from tacit.config import FitConfig, load_config, override
         from tacit.pipeline import check_table
 
-        options = _reading(series, columns, drop, where, calendar, decimal, duplicates, dayfirst=dayfirst)
-        options["--background"] = (("data", "background"), background)
-        settings = _settings(set_ or [])
-        settings |= {place: value for place, value in options.values() if not _left_out(value)}
+        settings = _settings(set_ or []) | given.given_settings(options)
         choices = FitConfig() if config is None else load_config(config, FitConfig())
         display.stage("reading")
         checked, lines = check_table(data, override(choices, _by_section(settings)))
@@ -325,48 +282,10 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _reading(
-    series: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
-    where: str | None,
-    calendar: str | None,
-    decimal: str | None,
-    duplicates: str | None,
-    *,
-    dayfirst: bool,
-) -> dict[str, tuple[tuple[str, str], Any]]:
-    """Return the options of reading a table: the key in the config and the value of each."""
-    return {
-        "--series": (("data", "series"), series),
-        "--where": (("data", "where"), where),
-        "--calendar": (("data", "calendar"), calendar and [part.strip() for part in calendar.split(",")]),
-        "--columns": (("data", "columns"), _names(columns)),
-        "--drop": (("data", "drop"), _names(drop)),
-        "--decimal": (("data", "decimal"), decimal),
-        "--dayfirst": (("data", "dayfirst"), dayfirst),
-        "--duplicates": (("data", "duplicates"), duplicates),
-    }
-
-
-def _names(texts: list[str] | None) -> tuple[str, ...] | None:
-    """Return the names of an option that takes several, separated by commas."""
-    return None if texts is None else tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
-
-
-def _number_or_word(text: str | None) -> int | str | None:
-    """Return an integer if the text is one, and the text otherwise."""
-    return int(text) if text is not None and text.isdecimal() and len(text) <= MOST_DIGITS else text
-
-
-def _left_out(value: Any) -> bool:
-    return value is None or value is False
-
-
-def _require_alone(given: dict[str, Any]) -> None:
+def _require_alone(options: dict[str, Any]) -> None:
     """Refuse options next to --resume: the run has them already, so they would be ignored."""
-    for name, value in given.items():
-        if not _left_out(value):
+    for name, value in options.items():
+        if value is not None and value is not False:
             raise InputError(f"--resume uses the options of the original run and takes no {name}; leave it out")
 
 

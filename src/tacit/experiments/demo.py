@@ -32,6 +32,7 @@ from tacit.records import (
 from tacit.report import draw_demo
 from tacit.systems import CommunitySystem
 from tacit.training import FitResult, fit
+from tacit.words import FindingKind, find
 
 
 @dataclass(frozen=True)
@@ -145,13 +146,16 @@ def _scored(
     tested = pairs.test[:MOST_TESTED]
     goodness = goodness_of_fit(model, tested, generator=generator_for(seed, "goodness", device))
     errors = edge_prob_errors(model.graph.edge_probs, system.true_edge_probs, identified.identifiable)
+    findings = [find(FindingKind.FIT_DETAIL, line) for line in goodness.sentences()[1:]]
+    findings = [find(FindingKind.FIT_VERDICT, goodness.sentences()[0], fits=goodness.fits), *findings]
+    findings += [find(FindingKind.IDENTIFICATION, line) for line in identified.sentences()]
     return {
         "timings": {name: getattr(result, name) for name in ("train_seconds", "compile_seconds", "steps")},
         "metrics": {**errors, **scores},
         "replicas": [vars(replica) for replica in result.replicas],
         "best_replica": result.best,
         "warnings": result.warnings,
-        "findings": [*goodness.sentences(), *identified.sentences()],
+        "findings": findings,
         "goodness": goodness.to_dict(),
     }
 

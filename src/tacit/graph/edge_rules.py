@@ -452,8 +452,8 @@ class EdgeRules:
         given[torch.searchsorted(places, believed)] = values.to(given)
         return places % size, places // size, given, torch.isin(places, self._required)
 
-    def usual_layout(self, wish: str) -> tuple[LayoutName, str | None]:
-        """Return the layout of a graph if ``wish`` is "auto", and the reason; None where there is no choice.
+    def usual_layout(self, wish: str) -> tuple[LayoutName, str | None, dict[str, float]]:
+        """Return the layout of a graph if ``wish`` is "auto", the reason (None if there is no choice), its numbers.
 
         A table that is requested but not possible is refused.
         """
@@ -463,13 +463,13 @@ class EdgeRules:
                 not asked,
                 "layout 'table' requires directed edges, and symmetric is set; leave one of them out",
             )
-            return "matrix", None if self.candidates is None else "edges without a direction"
+            return "matrix", None if self.candidates is None else "no direction", {}
         if self.candidates is None:
             require(
                 not asked,
                 "layout 'table' requires candidates, got none; name some, or the nearest or most correlated",
             )
-            return "matrix", None
+            return "matrix", None, {}
         nodes, count = len(self.nodes), self.candidate_edges.num_edges
         require(
             count > 0 or not asked,
@@ -477,8 +477,8 @@ class EdgeRules:
         )
         share = count / nodes**2
         if asked or (wish == "auto" and count and nodes > MANY_NODES and share <= FEW_CANDIDATES):
-            return "table", f"{count:,} candidates are {share:.2g} of all pairs of {nodes:,} nodes"
-        return "matrix", "few nodes" if nodes <= MANY_NODES else "most pairs are candidates"
+            return "table", "few candidates", {"count": count, "share": share, "nodes": nodes}
+        return "matrix", "few nodes" if nodes <= MANY_NODES else "most pairs", {}
 
     def layout(self, name: str) -> Layout:
         """Return a matrix of all pairs of nodes or, for "table", a table of the possible edges."""

@@ -3,7 +3,7 @@
 from tacit.pipeline.assessment import MOST_TESTED
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.fitting import Learned, learn
+from tacit.pipeline.fitting import compared, conclude, learn
 from tacit.pipeline.forecasts import ClassForecasts, pair_forecasts
 from tacit.pipeline.inference import (
     Fan,
@@ -30,10 +30,11 @@ from tacit.pipeline.look import check_table
 from tacit.pipeline.new_file import csv_text, require_new_table, write_asked_for, write_table, write_template
 from tacit.pipeline.parts import MOST_EXPANDED, OwnParts
 from tacit.pipeline.paths import path_class_probabilities, path_predictions, path_samples, path_table
-from tacit.pipeline.plan import Plan
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.preparation import PairsPreparation
 from tacit.pipeline.situations import about_depends_on, settle_situations
 from tacit.pipeline.sources import Source, read_source, read_sources, read_table
+from tacit.pipeline.state import Fit, has_own_estimate
 
 __all__ = [
     "MOST_EXPANDED",
@@ -41,23 +42,25 @@ __all__ = [
     "ClassForecasts",
     "Dataset",
     "Fan",
+    "Fit",
     "FitJob",
     "Fitted",
-    "Learned",
     "OwnParts",
     "PairsPreparation",
-    "Plan",
     "Source",
     "about_depends_on",
     "add_identifiability",
     "add_std_errors",
     "check_table",
     "class_probabilities",
+    "compared",
+    "conclude",
     "csv_text",
     "evaluate",
     "fan_of",
     "forecast_table",
     "goodness_on",
+    "has_own_estimate",
     "kept_fan",
     "learn",
     "new_pairs",
@@ -74,6 +77,7 @@ __all__ = [
     "read_table",
     "require_constant",
     "require_new_table",
+    "resolve",
     "resume_fit",
     "run_fit",
     "same_dataset",

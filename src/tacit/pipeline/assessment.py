@@ -1,11 +1,8 @@
-"""The stages of the assessment: standard errors, identifiability, a fit test, other graphs, controls.
+"""The stages of the assessment: standard errors, identifiability, a fit test, other graphs, controls."""
 
-The findings are written here; commands and reports show them.
-"""
-
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,71 +20,62 @@ from tacit.assessment.identification import (
 )
 from tacit.assessment.uncertainty import ALWAYS_ABOVE, expected_wrong_edges
 from tacit.data import Pairs
-from tacit.edges import ACTS
+from tacit.edges import ACTS, EdgeTable
 from tacit.errors import TrainingError
-from tacit.pipeline.comparisons import compare_forecasts, why_no_ridge
-from tacit.pipeline.findings import Assessment, AssessmentInputs
+from tacit.pipeline.comparisons import compare_forecasts, too_large_for_ridge
 from tacit.pipeline.parts import MOST_EXPANDED
-from tacit.pipeline.preparation import Preparation, block_length
+from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.simultaneous import with_held
-from tacit.pipeline.situation_stage import ask_situations, asks_situations, situation_stage
+from tacit.pipeline.situation_stage import regimes, varying_edges, which_depend, which_switch
+from tacit.pipeline.state import Fit, has_own_estimate
 from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
 from tacit.training import LatentGraphModel
+from tacit.words import Finding, FindingKind, find
 
 # Pairs of the fit test: enough to detect relevant misfits. With many nodes fewer, so that the number of targets is
 # limited, but never fewer than 100.
 MOST_TESTED = 2000
 MOST_TESTED_NUMBERS, FEWEST_TESTED = 1_000_000, 100
-CERTAIN_MEANS = (
-    "These data do not distinguish an edge that acts at times from a weaker edge that always acts: use the "
-    "probabilities as a ranking of edges."
-)
-WIDENED = "Intervals are widened to contain every solution that is compatible with these data."
-TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
-NO_ERRORS = "Not computed, standard errors: training stopped too early, so replicas would stop too early as well."
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts from the fitted one
 MOST_FLIPPED = 40_000
-TOO_MANY = (
-    f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit only the nodes around the "
-    "edges of interest"
-)
-NO_EDGE_PROBS = "it requires a probability for each edge, which this graph distribution does not have"
 SHOWN = 0.5  # edges with a larger probability count as present
 
 
-def assess(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Run the stages one after another and store the results in ``answer``; the model may get the mean over replicas.
+class Stage(NamedTuple):
+    """A stage of the assessment: its name, the question that it answers, whether a fit needs it, and the stage."""
 
-    After Ctrl-C, ``answer`` has the results up to then. A stage that fails adds a finding, and the next one follows.
+    name: str
+    question: Callable[[Fit], str]
+    needed: Callable[[Fit], bool]
+    run: Callable[[Fit], Fit]
+    of_edges: bool = True  # it requires all pairs of nodes, and a probability for each
+
+
+def assess(fit: Fit) -> Iterator[Fit]:
+    """Run the stages that a fit needs; each yields the next state.
+
+    A stage that fails adds a finding, and the next one follows.
     """
-    wanted = fit.config.assessment
     graph = fit.result.model.graph
-    lacking = NO_EDGE_PROBS if not graph.has_edge_probs else "" if graph.has_all_pairs else TOO_MANY
-    asked = asks_situations(fit.config)
-    other_graphs = bool(wanted.controls) and not fit.untrained.observation.joint  # predictors are trained for them
-    errors = wanted.enabled and (wanted.replicas > 0 or fit.has_direct_estimate)
-    stages: list[tuple[str, str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
-        ("standard errors", _errors_from(fit), _errors, errors),
-        *([(*situation_stage(fit.config), ask_situations, True)] if asked else []),
-        ("identification", "which edges are identifiable from the data", _flags, wanted.enabled),
-        ("fit test", "whether the model fits the test part", _goodness, wanted.enabled),
-        ("other graphs", "which other graphs predict as well", _representations, other_graphs),
-        ("controls", "the same model without a graph and with all edges", _controls, bool(wanted.controls)),
-    ]
-    for name, words, stage, needed in stages:
-        if needed and lacking and stage not in (_goodness, ask_situations):
-            answer.findings.append(f"Not computed, {name} ({words}): {lacking}.")
-        elif needed:
-            fit.listener.stage(f"{name}: {words}")
-            try:
-                stage(answer, fit)
-            except (TrainingError, torch.OutOfMemoryError) as error:
-                first = str(error).splitlines()[0]
-                answer.findings.append(f"Not computed, {name} ({words}): {first}.")
+    lacking = "no edge probabilities" if not graph.has_edge_probs else None if graph.has_all_pairs else "many nodes"
+    for stage in STAGES:
+        if not stage.needed(fit):
+            continue
+        about: dict[str, Any] = {"stage": stage.name, "question": stage.question(fit)}
+        if lacking and stage.of_edges:
+            yield (fit := fit.found(find(FindingKind.NOT_COMPUTED, reason=lacking, limit=MOST_EXPANDED, **about)))
+            continue
+        fit.listener.stage(f"{stage.name}: {about['question']}")
+        try:
+            fit = stage.run(fit)
+        except (TrainingError, torch.OutOfMemoryError) as error:
+            first = str(error).splitlines()[0]
+            fit = fit.found(find(FindingKind.NOT_COMPUTED, reason="failed", error=first, **about))
+        yield fit
 
 
-def _errors_from(fit: AssessmentInputs) -> str:
+def _errors_from(fit: Fit) -> str:
     if fit.has_direct_estimate:
         moments = fit.result.model.observation.by_moments
         return "regressions of mean and variance" if moments else "profile likelihoods"
@@ -114,34 +102,14 @@ def fit_test(
     return goodness_of_fit(model, pairs, generator=generator, stride=stride, node_names=names, trained=trained)
 
 
-def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
-    config, train = fit.config, fit.split.train
+def std_errors(fit: Fit) -> Fit:
+    """Estimate how often edges act, with standard errors; the model may get the mean over replicas."""
     if fit.result.late_fall and not fit.has_direct_estimate:
-        answer.findings.append(NO_ERRORS)
-        return
-    found = estimate_std_errors(
-        fit.result.model,
-        fit.split,
-        fit.done,
-        replicas=config.assessment.replicas,
-        trained=not fit.result.late_fall and not fit.untrained.observation.joint,
-        block=block_length(config.assessment, fit.preparation, len(train)),
-        seed=fit.seed,
-        compile=fit.compile,
-        listener=fit.listener,
-        moments=fit.has_direct_estimate,
-        kept=fit.kept,
-        untrained=fit.untrained,
-        starts=config.assessment.starts or 0,
-        thorough=config.assessment.thorough,
-        change=True,
-        switching=bool(config.graph.regimes),
-        earlier=fit.acting,
-    )
+        return fit.found(find(FindingKind.NOT_COMPUTED, stage="standard errors", reason="training stopped"))
+    found = estimate_std_errors(fit, moments=fit.has_direct_estimate, change=True)
     graph = fit.result.model.graph
-    answer.edges = answer.edges.updated(**{name: graph.vector(values) for name, values in found.columns.items()})
-    answer.uncertainty = found.uncertainty
-    answer.findings += found.findings
+    edges = fit.edges.updated(**{name: graph.vector(values) for name, values in found.columns.items()})
+    return fit.found(*found.findings, edges=edges, uncertainty=found.uncertainty)
 
 
 def identify_edges(
@@ -160,52 +128,56 @@ def identify_edges(
     )
 
 
-def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
+def identification(fit: Fit) -> Fit:
+    """Find which edges are identifiable, and starts that found other graphs."""
     train, model = fit.split.train, fit.result.model
     count = int(model.graph.learned.sum())
     if count > MOST_FLIPPED:
-        answer.findings.append(
-            f"Not computed, identifiability: it takes long for {count:,} learned edges; name candidates, or call "
-            "tacit.identify."
-        )
-        return
-    found = identify_edges(model, train, fit.preparation, fit.generator("identify"))
-    answer.edges = answer.edges.updated(identifiable=model.graph.vector(found.flags()))
-    always_known = "always" in answer.uncertainty  # then the probabilities do not depend on the random start
-    others = [] if always_known else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
+        return fit.found(find(FindingKind.TOO_MANY_EDGES, count=count))
+    found, findings = identify_edges(model, train, fit.preparation, fit.generator("identify")), list[Finding]()
+    edges = fit.edges.updated(identifiable=model.graph.vector(found.flags()))
     if bool(found.learned.any()) or not bool(model.graph.learned.any()):  # else all directions are open
-        answer.findings += found.sentences()
-    answer.findings += others
-    if "exists" in answer.edges:  # the answer has the expected number of false edges
-        return
-    wrong = expected_wrong_edges(
-        model.graph.edge_probs.detach(),
-        SHOWN,
-        learned=found.learned,
-        identifiable=found.identifiable,
-        symmetric=model.graph.symmetric,
-    )
-    answer.findings.append(
-        f"In a given observation, about {wrong.false:.1f} of the edges above {SHOWN:g} are inactive, and about "
-        f"{wrong.missed:.1f} of the other edges are active."
-    )
+        findings += [find(FindingKind.IDENTIFICATION, line) for line in found.sentences()]
+    if not has_own_estimate(fit.uncertainty):  # otherwise probabilities do not depend on the random start
+        others = [other for other in compare_replicas(fit.result) if other.relation != "same"]
+        findings += [find(FindingKind.OTHER_START, one.sentence(), **asdict(one)) for one in others]
+    if "exists" not in edges:  # with it, the answer has the expected number of false edges
+        wrong = expected_wrong_edges(
+            model.graph.edge_probs.detach(),
+            SHOWN,
+            learned=found.learned,
+            identifiable=found.identifiable,
+            symmetric=model.graph.symmetric,
+        )
+        about: dict[str, Any] = {"false": float(wrong.false), "missed": float(wrong.missed), "level": SHOWN}
+        findings.append(find(FindingKind.INACTIVE_EDGES, **about))
+    return fit.found(*findings, edges=edges)
 
 
-def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
-    pairs = fit.split.test if fit.levelled is None else fit.levelled.to(fit.split.test.inputs.device)
-    model = answer.model or fit.result.model
-    found = fit_test(model, pairs, fit.preparation, fit.seed, trained=not fit.closed_form)
-    said = [TOO_FEW] if found is None else found.sentences()
-    answer.goodness = {} if found is None else found.to_dict()
-    answer.findings = [*said, *answer.findings]  # the verdict comes first
+def goodness(fit: Fit) -> Fit:
+    """Test whether the model fits the test part; the verdict comes first in the findings."""
+    device, levelled = fit.split.test.inputs.device, fit.dataset.levelled
+    pairs = fit.split.test if levelled is None else levelled.to(device)
+    found = fit_test(fit.model, pairs, fit.preparation, fit.seed, trained=bool(fit.result.history))
+    numbers = {} if found is None else found.to_dict()
+    return replace(fit, goodness=numbers, findings=(*fit_findings(found), *fit.findings))
 
 
-def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
+def fit_findings(found: Goodness | None) -> list[Finding]:
+    """Return the verdict of a fit test and its details; None if there were too few pairs."""
+    if found is None:
+        return [find(FindingKind.FIT_NOT_TESTED)]
+    first, *further = found.sentences()
+    verdict = find(FindingKind.FIT_VERDICT, first, fits=found.fits, p_value=found.p_value)
+    return [verdict, *(find(FindingKind.FIT_DETAIL, line) for line in further)]
+
+
+def other_graphs(fit: Fit) -> Fit:
     """Find other graphs with which a retrained predictor forecasts as well.
 
-    Whether edges always act is left out if the answer reports it for each edge.
+    Whether edges always act is left out if the fit reports it for each edge.
     """
-    certain = () if "always" in answer.uncertainty else (CERTAIN,)
+    certain = () if has_own_estimate(fit.uncertainty) else (CERTAIN,)
     found = find_representations(
         fit.result.model,
         fit.split.train,
@@ -216,17 +188,21 @@ def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
         compile=fit.compile,
         on_progress=fit.listener.step,
     )
-    take_representations(answer, [other for other in found if other.equivalent])
+    equivalent = [other for other in found if other.equivalent]
+    edges, findings = widened(fit.edges, equivalent)
+    return fit.found(*findings, edges=edges)
 
 
-def take_representations(answer: Assessment, equivalent: Sequence[Representation]) -> None:
-    """Report the other graphs that predict as well, and widen intervals to contain them."""
-    answer.findings += [other.sentence() for other in equivalent]
+def widened(edges: EdgeTable, equivalent: Sequence[Representation]) -> tuple[EdgeTable, list[Finding]]:
+    """Return intervals that contain the other graphs that predict as well, and the findings on these graphs."""
+    findings = list[Finding]()
+    for other in equivalent:
+        loss = {"loss": other.difference.mean, "std_error": other.difference.std_error}
+        findings.append(find(FindingKind.OTHER_GRAPH, other.sentence(), graph=other.name, **loss))
     if any(other.name == CERTAIN for other in equivalent):
-        answer.findings.append(CERTAIN_MEANS)
-    edges = answer.edges
+        findings.append(find(FindingKind.RANKING))
     if "low" not in edges or "high" not in edges or not equivalent:
-        return
+        return edges, findings
     others = np.stack([edges.index.vector(other.edge_probs.cpu().numpy()) for other in equivalent])
     low, high = np.minimum(edges["low"], others.min(0)), np.maximum(edges["high"], others.max(0))
     acting = edges["acting"]
@@ -234,27 +210,56 @@ def take_representations(answer: Assessment, equivalent: Sequence[Representation
         times = (acting == ACTS.index("at times")) & (high < 1)
         always = (acting == ACTS.index("always")) & (low > ALWAYS_ABOVE)
         acting = np.where(times | always | (acting == 0), acting, ACTS.index("undecided")).astype(acting.dtype)
-    answer.edges = edges.updated(low=low, high=high, acting=acting)
-    answer.findings.append(WIDENED)
+    return edges.updated(low=low, high=high, acting=acting), [*findings, find(FindingKind.WIDENED)]
 
 
-def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
+def controls(fit: Fit) -> Fit:
     """Fit the same model without edges and with all edges, and compare on the test part."""
     split, replicas = fit.split, fit.config.training.replicas or 1
-    controls = graph_controls(
+    others = graph_controls(
         fit.untrained.to(split.train.inputs.device, split.train.inputs.dtype),
         split.train,
         split.validation,
         fit.done,
         dropped=fit.dropped,
-        at_regression=fit.kept is not None,
-        closed_form=fit.closed_form,
+        at_regression=fit.evidence is not None,
+        closed_form=not fit.result.history,
         seeds=replica_seeds(fit.seed, replicas),
         compile=fit.compile,
         on_progress=fit.listener.step,
     ).by_name()
-    found = compare_forecasts(answer.model or fit.result.model, controls, split, fit.preparation, fit.seed)
-    answer.scores, answer.simple = found.scores, found.simple
-    answer.references = {**found.references, **answer.references}
-    answer.node_gains = found.node_gains
-    answer.findings += filter(None, [why_no_ridge(fit.preparation, len(split.train))])
+    scores, references, simple, gains = compare_forecasts(fit.model, others, split, fit.preparation, fit.seed)
+    findings = list[Finding]()
+    if too_large := too_large_for_ridge(fit.preparation, len(split.train)):
+        findings.append(find(FindingKind.NO_RIDGE, columns=too_large, pairs=len(split.train)))
+    known = {"references": {**references, **fit.references}, "simple": simple, "node_gains": gains}
+    return fit.found(*findings, scores=scores, **known)
+
+
+def _is_enabled(fit: Fit) -> bool:
+    return fit.config.assessment.enabled
+
+
+def _has_errors(fit: Fit) -> bool:
+    return _is_enabled(fit) and (fit.config.assessment.replicas > 0 or fit.has_direct_estimate)
+
+
+def _has_other_graphs(fit: Fit) -> bool:
+    """Return whether predictors are trained under other graphs, which joint noise does not allow."""
+    return bool(fit.config.assessment.controls) and not fit.untrained.observation.joint
+
+
+STAGES = (
+    Stage("standard errors", _errors_from, _has_errors, std_errors),
+    Stage("situations", which_depend, lambda fit: bool(fit.config.graph.depends_on), varying_edges, of_edges=False),
+    Stage("regimes", which_switch, lambda fit: fit.config.graph.regimes is not None, regimes, of_edges=False),
+    Stage("identification", lambda _: "which edges are identifiable from the data", _is_enabled, identification),
+    Stage("fit test", lambda _: "whether the model fits the test part", _is_enabled, goodness, of_edges=False),
+    Stage("other graphs", lambda _: "which other graphs predict as well", _has_other_graphs, other_graphs),
+    Stage(
+        "controls",
+        lambda _: "the same model without a graph and with all edges",
+        lambda fit: bool(fit.config.assessment.controls),
+        controls,
+    ),
+)

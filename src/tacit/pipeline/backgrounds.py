@@ -34,6 +34,7 @@ from tacit.pipeline.known_edges import read_rules
 from tacit.pipeline.sources import Source
 from tacit.predictors import SeriesLayout
 from tacit.records import BackgroundTable
+from tacit.words import Choice, choose
 
 HALF_LIVES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # of the level of nodes with a trend or a shift, in rows
 NAMED = 3  # nodes in a sentence
@@ -44,12 +45,10 @@ PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
 CATEGORIES = {"weekend": (WEEKEND, DAY), "hours": (HOURS, DAY / 24)}  # and the largest distance of rows
 SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
 SLOW = ("trend", "shift")
-NONE = "background = none: no node needs a {kinds}"
 LEFT_OUT = (
     f"; {{kinds}} were not searched for, which requires {2 * FEWEST_ROWS} rows, or {4 * FEWEST_ROWS} in each of at "
     f"most {MOST_SERIES} series"
 )
-TOO_SHORT = f"background = none: fewer than {2 * FEWEST_ROWS} rows cannot tell it from the nodes' own past"
 WORDS = {"trend": "slow trend", "shift": "level shift", "category": "weekends"}
 HOURS_WORDS = "hours of weekdays and weekends"
 
@@ -193,8 +192,8 @@ def _merged(waves: Sequence[Term], clock: Clock) -> list[Term]:
     return found
 
 
-def background_choice(backgrounds: Backgrounds | None, dataset: Dataset, config: FitConfig) -> list[str]:
-    """Return the line that says which background was chosen, and why."""
+def background_choice(backgrounds: Backgrounds | None, dataset: Dataset, config: FitConfig) -> list[Choice]:
+    """Return which background was chosen, and why."""
     if config.data.background == ("none",):
         return []
     said = background_words(backgrounds, dataset.nodes)
@@ -207,15 +206,14 @@ def background_choice(backgrounds: Backgrounds | None, dataset: Dataset, config:
         searched = [name for name in asked if able.get(name)]
         left_out = [f"{name}s" for name in asked if not able.get(name)]
         if not searched:
-            return [TOO_SHORT]
+            return [choose("background", "none", "too short", rows=2 * FEWEST_ROWS)]
         *first, last = searched
-        said_none = NONE.format(kinds=f"{', a '.join(first)} or a {last}" if first else last)
-        return [said_none + (LEFT_OUT.format(kinds=" and ".join(left_out)) if left_out else "")]
-    reason = "edges into these nodes are tested beside it; none leaves it out"
-    if config.data.background != ("auto",):
-        reason = "set by the option"
+        kinds = f"{', a '.join(first)} or a {last}" if first else last
+        more = LEFT_OUT.format(kinds=" and ".join(left_out)) if left_out else ""
+        return [choose("background", "none", "no node needs it", more=more, kinds=kinds)]
+    reason = "tested beside" if config.data.background == ("auto",) else "set by option"
     read = "" if dataset.preparation.background.terms else "; the evidence uses it, the network does not"
-    return [f"background = {', '.join(said)}: {reason}{read}"]
+    return [choose("background", said, reason, more=read)]
 
 
 def background_words(backgrounds: Backgrounds | None, nodes: Sequence[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,25 +25,22 @@ from tacit.predictors import PredictorKind
 from tacit.randomness import generator_for
 from tacit.registry import LOSSES, OBSERVATIONS, PREDICTORS
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Listener, fit
+from tacit.words import Choice, choose
 
 NEAR_STEPS = 400  # if training starts from regressions
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
 REPLICAS, THOROUGH_REPLICAS, THOROUGH_STARTS = 16, 32, 8
-LONG_ERRORS = "they take several times as long as the fit; set bootstrap_replicas to 16 to compute them"
-LONG_CONTROLS = "they require training two more models; set controls to true to run them"
-LARGE = f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
 NO_NOISE, PLAIN_NOISE = "none", "gaussian"
-OFF = "the assessment is off"
 
 
 class _Open:
     """A config in which options are still open; each choice is made once, with a reason."""
 
     def __init__(self, config: FitConfig) -> None:
-        self.config, self.reasons = config, list[str]()
+        self.config, self.choices = config, list[Choice]()
 
-    def choose(self, section: str, key: str, value: Any, reason: str | None) -> Any:
+    def choose(self, section: str, key: str, value: Any, reason: str | None, **values: Any) -> Any:
         """Return the given value, or set ``value``; without a ``reason`` the choice is not reported."""
         given = getattr(getattr(self.config, section), key)
         if given not in (None, "auto"):
@@ -52,8 +48,7 @@ class _Open:
         changed = getattr(self.config, section).model_copy(update={key: value})
         self.config = self.config.model_copy(update={section: changed})
         if reason is not None:
-            name = section if key == "kind" else key
-            self.reasons.append(f"{name} = {_said(value)}: {reason}")
+            self.choices.append(choose(section if key == "kind" else key, value, reason, **values))
         return value
 
 
@@ -65,8 +60,8 @@ def resolve_defaults(
     evidence: RegressionEvidence | None = None,
     *,
     on_gpu: bool,
-) -> tuple[FitConfig, list[str]]:
-    """Return the config with all options set, and a sentence for each option that was chosen."""
+) -> tuple[FitConfig, list[Choice]]:
+    """Return the config with all options set, and the options that were chosen."""
     require(
         config.model.prior is None or LOSSES[config.model.loss].has_prior,
         f"prior in [model] requires a loss with a prior, got loss '{config.model.loss}'; set density in [graph] "
@@ -75,43 +70,28 @@ def resolve_defaults(
     chosen, pairs = _Open(config), len(dataset.split.train)
     if dataset.preparation.is_series:
         window = dataset.preparation.sizes.window
-        reason = "each lag adds weights, and there are few rows" if window < USUAL_WINDOW else "usual"
+        reason, about = "few rows" if window < USUAL_WINDOW else "usual", dict[str, Any]()
         if evidence is not None and window == evidence.window:
-            reason = f"edges are best detected from {evidence.form.words()} of the source"
+            reason, about = "lags of edges", {"columns": evidence.form.words()}
             if window > evidence.form.lags and window == evidence.lags_needed:
-                reason = "it contains all lags that edges may have"
-        chosen.choose("data", "window", window, reason)
-    chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))
-    layout = chosen.choose("graph", "layout", *rules.usual_layout(config.graph.layout))
-    _choose_predictor(chosen)
+                reason, about = "all lags of rules", {}
+        chosen.choose("data", "window", window, reason, **about)
+    method = evidence_method(config, own)
+    chosen.choose("graph", "evidence", method, "several edges" if evidence is None else "each node")
+    layout, why, numbers = rules.usual_layout(config.graph.layout)
+    layout = chosen.choose("graph", "layout", layout, why, **numbers)
+    chosen.choose("predictor", "kind", "filter", "weight per edge")
     kind = own.kind(chosen.config.predictor)
     _choose_parts(chosen, dataset, rules, own, kind, layout)
     near = evidence is not None and bool(chosen.config.predictor.warm_start) and layout == "matrix"
     steps = _choose_training(chosen, pairs, kind, near=near)
     pays = not on_gpu and steps >= COMPILE_FROM and kind.compiles
-    chosen.choose("training", "compile", pays, _why_compiled(kind, pays=pays, on_gpu=on_gpu))
+    why = "recorded" if on_gpu else "long compiling" if not kind.compiles else "faster" if pays else "slower"
+    chosen.choose("training", "compile", pays, why)
     large = layout == "table" and len(dataset.nodes) > MOST_EXPANDED
     quick = kind.quick or on_gpu or config.assessment.thorough
     _choose_assessment(chosen, dataset, quick=quick, large=large)
-    return chosen.config, chosen.reasons
-
-
-def _why_compiled(kind: PredictorKind, *, pays: bool, on_gpu: bool) -> str:
-    if on_gpu:
-        return "steps are recorded on a GPU instead"
-    if not kind.compiles:
-        return "compiling takes longer than it saves for this kind of predictor"
-    return "faster for this number of steps" if pays else "slower for this number of steps"
-
-
-def _why(evidence: RegressionEvidence | None) -> str:
-    if evidence is None:
-        return "influences may act over several edges, so regressions on direct sources are not enough"
-    return "each node is regressed on its own past and on sets of other nodes"
-
-
-def _choose_predictor(chosen: _Open) -> None:
-    chosen.choose("predictor", "kind", "filter", "it has a weight per edge, so effects can have either sign")
+    return chosen.config, chosen.choices
 
 
 def _choose_parts(
@@ -121,53 +101,48 @@ def _choose_parts(
     series = dataset.preparation.is_series
     links = has_links(chosen.config)
     changes = series and kind.predicts_change and not links
-    reason = "the last value is a good baseline" if changes else "there is no last value"
-    reason = (
-        "the output is not in the units of the targets, so the last value cannot be added to it" if links else reason
-    )
+    reason = "output in other units" if links else "last value" if changes else "no last value"
     chosen.choose("predictor", "residual", changes, reason if "residual" in kind.uses else None)
     loss = chosen.config.model.build_loss(dataset.split.train.targets) if own.loss is None else own.loss
     if own.loss is not None:
-        chosen.reasons.append(f"loss = {type(loss).__name__}: passed as an object; it replaces the loss in the config")
+        chosen.choices.append(choose("loss", type(loss).__name__, "object"))
     usual = OBSERVATIONS[kind.observation]
     if not usual.random:
-        noise, reason = kind.observation, "with this kind of predictor the graph is the only source of randomness"
+        noise, reason = kind.observation, "graph only"
     elif not loss.learns_noise:
-        noise, reason = NO_NOISE, f"the loss {type(loss).__name__} cannot learn the size of the noise"
+        noise, reason = NO_NOISE, "cannot learn noise"
     elif usual.follows_input and not series:
-        noise, reason = PLAIN_NOISE, "one noise level per node"
+        noise, reason = PLAIN_NOISE, "level per node"
     else:
-        follows = "the noise depends on the input"
-        noise, reason = kind.observation, follows if usual.follows_input else "one noise level per node"
-    chosen.choose("observation", "kind", noise, reason)
+        noise, reason = kind.observation, "follows input" if usual.follows_input else "level per node"
+    chosen.choose("observation", "kind", noise, reason, loss=type(loss).__name__)
     linear = kind.warm_start and chosen.config.predictor.activation == "linear"
-    reason = "a regression is a good starting point" if linear else "for linear filters only"
+    reason = "good start" if linear else "linear only"
     if linear and layout == "table":
         channels = kind.edge_channels(dataset.preparation.sizes, chosen.config.predictor)
         read = max(channels, dataset.preparation.sizes.in_channels)
         linear = is_affordable(rules.candidate_edges, channels, dataset.split.train, read)
-        reason = f"{reason}: of each node on its candidates" if linear else "regressions on the candidates take long"
+        reason = "good start on candidates" if linear else "long regressions"
     chosen.choose("predictor", "warm_start", linear, reason if kind.warm_start else None)
 
 
 def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind, *, near: bool) -> int:
     """Choose epochs, batches and rates, and return the number of steps; fewer with a start ``near`` the solution."""
     usual = 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32
-    batch: int = chosen.choose("training", "batch_size", usual, "from the number of pairs")
+    batch: int = chosen.choose("training", "batch_size", usual, "number of pairs")
     steps = max(1, pairs // min(batch, pairs))
     count = NEAR_STEPS if near else kind.steps
     wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(count / steps)))
     epochs: int = chosen.choose(
-        "training", "epochs", wanted, f"about {min(count, wanted * steps):,} steps, {steps} per epoch"
+        "training", "epochs", wanted, "steps", steps=min(count, wanted * steps), per_epoch=steps
     )
     patience = max(6, math.ceil(epochs / 3))
-    chosen.choose("training", "patience", patience, "the best epoch often comes late")
-    chosen.choose("training", "predictor_learning_rate", kind.learning_rate, "usual for this kind of predictor")
-    several = "several starts, because some end in poor local minima; the worse half stops early"
-    reason = several if kind.replicas > 1 else "starts of a network that predicts changes give similar results"
+    chosen.choose("training", "patience", patience, "late epochs")
+    chosen.choose("training", "predictor_learning_rate", kind.learning_rate, "usual rate")
     if near:
-        chosen.choose("training", "replicas", 1, "it starts from regressions on the edges that may exist")
+        chosen.choose("training", "replicas", 1, "from regressions")
     else:
+        reason = "poor minima" if kind.replicas > 1 else "similar starts"
         chosen.choose("training", "replicas", kind.replicas, reason)
     return epochs * steps
 
@@ -175,23 +150,19 @@ def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind, *, near: bo
 def _choose_assessment(chosen: _Open, dataset: Dataset, *, quick: bool, large: bool) -> None:
     options, train = chosen.config.assessment, dataset.split.train
     usual, starts = (THOROUGH_REPLICAS, THOROUGH_STARTS) if options.thorough else (REPLICAS, STARTS)
-    errors, reason = (usual, "replicas on resampled data") if quick else (0, LONG_ERRORS)
+    errors, reason = (usual, "resamples") if quick else (0, "long errors")
     if errors and options.block is None:  # a given block that is too long is refused later
         block = block_length(options, dataset.preparation, len(train))
         if not resamplable(len(train), block, train.series):
-            errors, reason = 0, f"{len(train):,} training pairs are too few for a bootstrap"
-    for holds, why in ((large, LARGE), (not options.enabled, OFF)):
+            errors, reason = 0, "few pairs"
+    for holds, why in ((large, "many nodes"), (not options.enabled, "off")):
         if holds:
             errors, reason, quick = 0, why, False
-    errors = chosen.choose("assessment", "bootstrap_replicas", errors, reason)
+    about = {"few pairs": {"pairs": len(train)}, "many nodes": {"limit": MOST_EXPANDED}}.get(reason, {})
+    errors = chosen.choose("assessment", "bootstrap_replicas", errors, reason, **about)
     chosen.choose("assessment", "starts", starts if errors else 0, None)
-    gain = "they measure how much the graph improves the forecast"
-    why = gain if quick else reason if reason in (LARGE, OFF) else LONG_CONTROLS
-    chosen.choose("assessment", "controls", quick, why)
-
-
-def _said(value: Any) -> str:
-    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    why = "gain" if quick else reason if reason in ("many nodes", "off") else "long controls"
+    chosen.choose("assessment", "controls", quick, why, **(about if why == reason else {}))
 
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
@@ -203,15 +174,6 @@ MOST_SCORED = 1000  # validation pairs
 CLEARLY, ERRORS = 0.01, 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class KindChoice:
-    """The chosen kind, the data with its window, and the reason."""
-
-    kind: str
-    dataset: Dataset
-    reason: str
-
-
 def choose_kind(
     config: FitConfig,
     dataset: Dataset,
@@ -221,14 +183,14 @@ def choose_kind(
     seed: int,
     device: torch.device,
     listener: Listener,
-) -> KindChoice:
-    """Return the kind with the lower scaled CRPS on validation pairs; a network may have a longer window."""
+) -> tuple[Choice, Dataset]:
+    """Return the kind with the lower scaled CRPS on validation pairs, and its data; a network may see more steps."""
     able = [kind for kind in (FILTER, NETWORK) if _uses_options(config, kind)]
     if NETWORK in able and FILTER not in able:
-        return KindChoice(NETWORK, with_longer_window(), "it uses the options of [predictor]")
+        return choose("predictor", NETWORK, "own options"), with_longer_window()
     few = not dataset.preparation.is_series or len(dataset.split.train) < ENOUGH_FOR_A_NETWORK
     if few or NETWORK not in able:
-        return KindChoice(FILTER, dataset, "it has a weight per edge, so effects can have either sign")
+        return choose("predictor", FILTER, "weight per edge"), dataset
     seen, crps = {FILTER: dataset, NETWORK: with_longer_window()}, {}
     places = [  # pairs with a longer window begin later, so rows are compared by their series and times
         {key: place for place, key in enumerate(_keys(data.split.validation))} for data in seen.values()
@@ -246,11 +208,9 @@ def choose_kind(
     dependence = Dependence.of_rows(len(rows), block, torch.tensor([series for series, _ in rows]))
     lower, error = float(gains.sum()) / total, float(dependence.covariance(apart, apart)) ** 0.5 / total
     kind = NETWORK if lower > max(CLEARLY, ERRORS * error) else FILTER
-    said = f"{abs(lower):.1%} {'lower' if lower > 0 else 'higher'} than that of a linear filter"
-    reason = f"after a short training the CRPS of a network is {said} (standard error {error:.1%})"
-    if kind == FILTER and lower > 0:
-        reason += f"; a network must lower it by {CLEARLY:.0%} and by two standard errors"
-    return KindChoice(kind, seen[kind], reason)
+    side, needs = "lower" if lower > 0 else "higher", CLEARLY if kind == FILTER and lower > 0 else None
+    made = choose("predictor", kind, "short training", size=abs(lower), side=side, error=error, needs=needs)
+    return made, seen[kind]
 
 
 def _keys(pairs: Pairs) -> list[tuple[int, float]]:

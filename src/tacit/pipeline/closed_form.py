@@ -8,6 +8,7 @@ edges that always act, its assumptions do not hold, and it is trained by gradien
 
 import copy
 import time
+from collections.abc import Sequence
 
 import torch
 
@@ -25,23 +26,22 @@ from tacit.local import start_at_regression, steps_read
 from tacit.observation import GaussianNoise
 from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE
 from tacit.training import FitResult, LatentGraphModel, Replica
+from tacit.words import Choice, choose
 
 ALWAYS = 1 - 1e-6
 TOO_LARGE = (
     "simultaneous in [graph] requires regressions that take about half a minute, got larger ones; use fewer nodes, "
     "or a shorter window"
 )
-CHOICE = "training = closed form: regressions of mean and variance give weights and probabilities"
-LIKELIHOOD = "training = likelihood: its maximum gives weights, probabilities and noise, node by node"
 OTHERWISE = "; set any option of [training] to train by gradients"
 
 
-def in_closed_form(choices: list[str], model: LatentGraphModel) -> list[str]:
+def in_closed_form(choices: Sequence[Choice], model: LatentGraphModel) -> list[Choice]:
     """Return the choices without those of the training, which did not take place."""
     none = {*TrainingOptions.model_fields} | ({"bootstrap_replicas"} if not model.observation.by_moments else set())
-    made = (line for line in choices if line.split(" = ")[0] not in none)
-    choice = CHOICE if model.observation.by_moments else LIKELIHOOD
-    return [*made, choice + OTHERWISE * (not model.observation.joint)]
+    method = "closed form" if model.observation.by_moments else "likelihood"
+    made = choose("training", method, method, more=OTHERWISE * (not model.observation.joint))
+    return [*(one for one in choices if one.option not in none), made]
 
 
 def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:

@@ -1,7 +1,7 @@
 """Comparison with other forecasts: the last value, ridge regression, no graph and the full graph."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,17 +20,13 @@ from tacit.assessment.evaluation import (
     target_spreads,
 )
 from tacit.data import Pairs, Split, distinct_inputs, ridge_regression
-from tacit.pipeline.answer import NO_GRAPH, RIDGE
 from tacit.pipeline.preparation import Preparation, score_block
 from tacit.randomness import generator_for
 from tacit.shapes import PointPrediction
 from tacit.training import LatentGraphModel
+from tacit.words.answer import NO_GRAPH, RIDGE
 
 MOST_RIDGE_FEATURES, MOST_RIDGE_SIDE = 20_000, 3000  # time grows with the cube of the fewer of columns and pairs
-NO_RIDGE = (
-    "Not computed, ridge regression on all nodes: it takes long with {columns:,} inputs and {pairs:,} training pairs; "
-    "use a shorter window, for example --window 24."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +52,7 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
         }
         sigmas = residual_sigmas(start["train"], parts["train"])
         found["the last value"] = _in_units(start["test"], sigmas, parts["test"], spread)
-    if ridge and not why_no_ridge(preparation, len(split.train)):
+    if ridge and not too_large_for_ridge(preparation, len(split.train)):
         once = distinct_inputs(parts["train"], sizes.known)
         changes = {  # for a series, the regression predicts the change from the last value
             name: Pairs(part.inputs * once, part.targets - start[name], part.observed) for name, part in parts.items()
@@ -67,13 +63,11 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
     return found
 
 
-def why_no_ridge(preparation: Preparation, pairs: int) -> str:
-    """Return why the regression is left out; empty if it is not."""
+def too_large_for_ridge(preparation: Preparation, pairs: int) -> int:
+    """Return the number of columns of the regression if it is left out because it takes long, otherwise 0."""
     sizes = preparation.sizes
     columns = sizes.num_nodes * (sizes.in_channels - sizes.known) + sizes.known
-    if columns <= MOST_RIDGE_FEATURES and min(columns, pairs) <= MOST_RIDGE_SIDE:
-        return ""
-    return NO_RIDGE.format(columns=columns, pairs=pairs)
+    return 0 if columns <= MOST_RIDGE_FEATURES and min(columns, pairs) <= MOST_RIDGE_SIDE else columns
 
 
 def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: torch.Tensor) -> Reference:
@@ -81,21 +75,6 @@ def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: t
     coverage = {f"coverage_{level:g}": gaussian_coverage(means, sigmas, pairs, level) for level in LEVELS}
     numbers = {**gaussian_scores(means * spread, sigmas * spread, scaled), **coverage}
     return Reference(numbers, gaussian_crps(means, sigmas, pairs.targets))
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Scores on the test part.
-
-    ``references``  scores of other forecasts, with the gain over them in scaled CRPS if it was computed
-    ``simple``      forecasts without a model
-    ``node_gains``  how much the edges improve the forecast of each node, as a fraction of its scaled CRPS
-    """
-
-    scores: ForecastScores
-    references: dict[str, dict[str, float]]
-    simple: dict[str, Reference]
-    node_gains: dict[str, float]
 
 
 def compare_to(
@@ -125,8 +104,12 @@ def compare_forecasts(
     split: Split,
     preparation: Preparation,
     seed: int,
-) -> Comparison:
-    """Return how much lower the scaled CRPS of a model is than that of its controls and of ridge regression."""
+) -> tuple[ForecastScores, dict[str, dict[str, float]], dict[str, Reference], dict[str, float]]:
+    """Return how much lower the scaled CRPS of a model is than that of its controls and of ridge regression.
+
+    These are its scores on the test part, the scores of the others with the gain over them, the forecasts without a
+    model, and how much the edges improve the forecast of each node, as a fraction of its scaled CRPS.
+    """
     test, device = split.test, split.test.inputs.device
     own, *others = (
         forecast_scores(one, test, generator=generator_for(seed, "score", device), spread=preparation.spread(test))
@@ -146,4 +129,17 @@ def compare_forecasts(
         if name == NO_GRAPH:
             gains = zip(preparation.nodes, found.by_node, strict=True)
             by_node = {node: gain for node, gain in gains if math.isfinite(gain)}
-    return Comparison(own, numbers, simple, by_node)
+    return own, numbers, simple, by_node
+
+
+Named = dict[str, dict[str, float]]  # score -> name of the node or series -> number
+
+
+def group_scores(scores: ForecastScores, nodes: Sequence[str], series_names: Sequence[str]) -> dict[str, Named]:
+    """Return ``by_node`` and ``by_series``; the latter is empty if series have no names."""
+    return {"by_node": _named(scores.by_node, nodes), "by_series": _named(scores.by_series, series_names)}
+
+
+def _named(scores: dict[str, list[float]], names: Sequence[str]) -> Named:
+    # Series at the end that have no pair are not in the scores.
+    return {score: dict(zip(names, values, strict=False)) for score, values in scores.items()} if names else {}

@@ -35,12 +35,11 @@ from tacit.data import Pairs, Split, usual_block
 from tacit.edges import EdgeIndex, EdgeTable, LagTable
 from tacit.graph import EdgeRules
 from tacit.observation import ObservationModel
-from tacit.pipeline.answer import within_columns
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.observation_kinds import regression_observation
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.simultaneous import may_suggest
+from tacit.pipeline.simultaneous import may_suggest, within_columns
 from tacit.predictors import SeriesLayout
 
 REGRESSION, MODEL, NONE = "regression", "model", "none"

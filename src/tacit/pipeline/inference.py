@@ -14,8 +14,8 @@ from tacit.assessment.evaluation import PointName, SharedDraws, discrete_nodes, 
 from tacit.data import NewPairs, Pairs
 from tacit.errors import InputError, did_you_mean, require, require_int
 from tacit.graph import require_memory
-from tacit.pipeline.assessment import TOO_FEW, fit_test
-from tacit.pipeline.findings import group_scores
+from tacit.pipeline.assessment import fit_findings, fit_test
+from tacit.pipeline.comparisons import group_scores
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecasts import (
     LEVELS,
@@ -150,7 +150,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
             "data": "the test part",
             "metrics": record.metrics,
             "references": record.references,
-            "findings": record.findings or [NOT_TESTED],
+            "findings": [one.sentence for one in record.findings] or [NOT_TESTED],
             "goodness": record.goodness,
             "by_node": record.by_node,
             "by_series": record.by_series,
@@ -173,7 +173,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
         "pairs": len(known),
         "metrics": scores.numbers(),
         **group_scores(scores, fitted.nodes, series_names),
-        "findings": [TOO_FEW] if goodness is None else goodness.sentences(),
+        "findings": [one.sentence for one in fit_findings(goodness)],
         "goodness": {} if goodness is None else goodness.to_dict(),
         "notes": list(new.notes),
     }

@@ -23,11 +23,12 @@ from tacit.config import FitConfig
 from tacit.errors import InputError, ReportError, TrainingError, require
 from tacit.interrupts import Terminated, deferred_interrupts
 from tacit.locks import Lock, locked
-from tacit.pipeline.fitting import Learned, learn
-from tacit.pipeline.plan import Plan, TimedListener
+from tacit.pipeline.fitting import compared, conclude, learn
+from tacit.pipeline.plan import resolve
 from tacit.pipeline.simultaneous import settle_simultaneous
 from tacit.pipeline.situations import about_depends_on, settle_situations
 from tacit.pipeline.sources import data_files, few_names, read_sources
+from tacit.pipeline.state import Fit, TimedListener
 from tacit.records import CALL, RECORD, Run, drawing, new_directory, read_run, require_new, resuming, versions
 from tacit.training import Checkpoints, Listener, Processes, from_the_first, meet_in_step
 
@@ -258,9 +259,9 @@ def run_fit(
         files=files_read(sources, config),
         versions=versions(),
     )
-    plan = _plan(request, device, TimedListener.of(listener))
+    fit = _resolved(request, device, TimedListener.of(listener))
     with start_run(directory, request, processes) as lock:
-        return _work(plan, directory, processes, lock)
+        return _work(fit, directory, processes, lock)
 
 
 def resume_fit(
@@ -277,13 +278,13 @@ def resume_fit(
         with chdir(request.folder if Path(request.folder).is_dir() else "."):
             request.require_same_files()
             device = find_device(_named(request.device, processes))
-            job = _work(_plan(request, device, TimedListener.of(listener)), whole, processes, lock)
+            job = _work(_resolved(request, device, TimedListener.of(listener)), whole, processes, lock)
     if job is None:
         return None
     return replace(job, directory=directory, report=None if job.report is None else directory / job.report.name)
 
 
-def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
+def _resolved(request: Request, device: torch.device, listener: Listener) -> Fit:
     name = Path(few_names(request.sources)).name
     listener.stage(f"reading: {name}")
     config = settle_situations(FitConfig.model_validate(request.config))
@@ -293,7 +294,7 @@ def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
     others = [
         f"{key} {request.versions.get(key)} and {now[key]}" for key in now if request.versions.get(key) != now[key]
     ]
-    return Plan.make(
+    return resolve(
         source,
         config,
         seed=request.seed,
@@ -305,31 +306,30 @@ def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
     )
 
 
-def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJob | None:
+def _work(fit: Fit, directory: Path, processes: Processes, lock: Lock) -> FitJob | None:
     """Learn and write the run; until it is complete the directory contains the checkpoint and the call."""
-    learned = learn(plan, checkpoint=Checkpoints(directory / CHECKPOINT, before=lock.require))
-    job = _write(learned, directory, lock) if processes.first else None
+    fit = learn(fit, checkpoint=Checkpoints(directory / CHECKPOINT, before=lock.require))
+    job = _write(fit, directory, lock) if processes.first else None
     meet_in_step(processes, None)  # if the first process dies at the end, the others print how to resume
     return job
 
 
-def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
+def _write(fit: Fit, directory: Path, lock: Lock) -> FitJob:
     """Write the run, then draw its report.
 
     A signal while the files are written takes effect when all are there. The report can be drawn later.
     """
-    learned = learned.compared()
-    listener = learned.plan.listener
+    fit = compared(fit)
     with deferred_interrupts(termination=True) as held:
-        fitted = learned.conclude()
+        fitted = conclude(fit)
         lock.require()
-        listener.stage("writing: the run and its report")
+        fit.listener.stage("writing: the run and its report")
         fitted.write(directory)
         run = read_run(directory)
-        if learned.complete:
+        if fit.complete:
             finish(directory)
     report = None
-    if learned.complete and signal.SIGINT not in held:
+    if fit.complete and signal.SIGINT not in held:
         remedy = drawing(directory)
         try:
             if held:
@@ -343,8 +343,8 @@ def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
         except BaseException as error:
             error.add_note(remedy)
             raise
-    listener.times.finish()
-    return FitJob(run, directory, report, learned.complete, listener.times.rounded())
+    fit.listener.times.finish()
+    return FitJob(run, directory, report, fit.complete, fit.listener.times.rounded())
 
 
 def draw_run(directory: Path, run: Run) -> Path:

@@ -3,32 +3,29 @@
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from tacit.assessment.fit_tests import Goodness, goodness_of_fit
 from tacit.assessment.identification import Identifiability
-from tacit.assessment.uncertainty import Kept, has_direct_estimate
+from tacit.assessment.uncertainty import STARTS, has_direct_estimate
 from tacit.config import AssessmentOptions
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.pipeline.answer import GAUSSIAN_P, answer_sentences
-from tacit.pipeline.assessment import WIDENED, identify_edges
+from tacit.pipeline.assessment import identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, find_evidence
-from tacit.pipeline.findings import as_done
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.fitting import fit_settings
 from tacit.pipeline.known_edges import read_rules
 from tacit.pipeline.model_evidence import why_unknown
 from tacit.pipeline.parts import OwnParts
-from tacit.pipeline.preparation import block_length, require_resampling
+from tacit.pipeline.preparation import require_resampling
 from tacit.pipeline.simultaneous import without_held
 from tacit.pipeline.situation_stage import CONSTANT, MIXTURE
 from tacit.pipeline.sources import Source
-from tacit.pipeline.std_errors import NOT_ADOPTED, STANDARD_ERRORS, estimate_std_errors
+from tacit.pipeline.state import Fit, TimedListener, has_own_estimate
+from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for
-from tacit.training import Listener
+from tacit.training import Epoch, FitResult, Listener
+from tacit.words import FROM_ERRORS, GAUSSIAN_P, answer_sentences
 
 
 def require_constant(fitted: Fitted, what: str) -> None:
@@ -68,41 +65,24 @@ def add_std_errors(
     listener: Listener,
     own: OwnParts,
 ) -> None:
-    """Estimate standard errors and store them in the fit, replacing earlier ones; the model does not change.
+    """Run the stage of the standard errors, and store its results in the fit; the model does not change.
 
     ``own``  the loss and the table of candidates, if they were passed as objects
     """
-    config, train = fitted.config, dataset.split.train
     require(
         fitted.record.converged,
         "standard errors require a converged fit, got one that stopped too early; raise epochs, or "
         "leave out the options of the training",
     )
     options = AssessmentOptions(bootstrap_replicas=replicas, block=block)
-    require_resampling(options, dataset.preparation, train)
+    require_resampling(options, dataset.preparation, dataset.split.train)
     if fitted.restored:
         _make_trainable(fitted, dataset, own)
-    device, settings = fitted.model.graph.raw.device, fit_settings(config)
-    closed_form = not fitted.history and has_direct_estimate(fitted.model)
-    found = estimate_std_errors(
-        fitted.model,
-        dataset.split.to(device),
-        as_done(settings, len(fitted.history) or settings.epochs),
-        replicas=replicas,
-        block=block_length(options, dataset.preparation, len(train)),
-        seed=fitted.record.seed,
-        compile=bool(config.training.compile),
-        listener=listener,
-        moments="always" in fitted.record.uncertainty or closed_form,  # then the probabilities come from regressions
-        kept=_chosen_again(fitted, dataset, own),
-        thorough=config.assessment.thorough,
-        trained=not fitted.model.observation.joint,
-        switching=bool(config.graph.regimes),
-    )
+    moments = has_own_estimate(fitted.record.uncertainty) or (not fitted.history and has_direct_estimate(fitted.model))
+    found = estimate_std_errors(_resumed(fitted, dataset, options, own, listener), moments=moments, change=False)
     columns = {name: fitted.graph.vector(values) for name, values in found.columns.items()}
     fitted.edges = without_held(fitted.edges.updated(**columns), fitted.model)
-    repeated, replaced = {*found.findings, WIDENED}, (STANDARD_ERRORS, NOT_ADOPTED)
-    earlier = [line for line in fitted.record.findings if line not in repeated and not line.startswith(replaced)]
+    earlier = [one for one in fitted.record.findings if one.kind not in FROM_ERRORS and one not in found.findings]
     changes = {
         "uncertainty": found.uncertainty,
         "findings": [*earlier, *found.findings],
@@ -110,23 +90,47 @@ def add_std_errors(
             fitted.table,
             fitted.record.references,
             fitted.record.evidence.get("notes", ()),
-            why_unknown(config, fitted.graph),
+            why_unknown(fitted.config, fitted.graph),
             gaussian=fitted.record.evidence.get(GAUSSIAN_P),
         ),
     }
     fitted.record = fitted.record.model_copy(update=changes)
 
 
-def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | None:
-    """Return a function that selects edges on resamples, as in the fit; None if regressions did not select edges."""
-    if fitted.config.graph.evidence != REGRESSION:
-        return None
-    rules, seed = read_rules(dataset, fitted.config.graph, own.candidates), fitted.record.seed
-    graph, index = fitted.graph, rules.index("matrix")
-    evidence = find_evidence(dataset, rules, fitted.config, seed, index=index)
-    evidence = evidence.with_needed(graph.vector(graph.learned) & ~evidence.kept)
-    train, preparation = dataset.split.train, dataset.preparation
-    return lambda rows: torch.stack([graph.placed(one) for one in evidence.kept_on(train, preparation, rows, seed)])
+def _resumed(fitted: Fitted, dataset: Dataset, options: AssessmentOptions, own: OwnParts, listener: Listener) -> Fit:
+    """Return the state of a finished fit before its assessment, with the edges selected again if regressions did."""
+    config, record, model = fitted.config, fitted.record, fitted.model
+    assessment = config.assessment.model_copy(
+        update={
+            "enabled": True,
+            "bootstrap_replicas": options.bootstrap_replicas,
+            "block": options.block,
+            "starts": STARTS,
+        }
+    )
+    rules, evidence = read_rules(dataset, config.graph, own.candidates), None
+    if config.graph.evidence == REGRESSION:
+        evidence = find_evidence(dataset, rules, config, record.seed, index=rules.index("matrix"))
+        evidence = evidence.with_needed(fitted.graph.vector(fitted.graph.learned) & ~evidence.kept)
+    device = model.graph.raw.device
+    history = [Epoch(line["epoch"], line["learning_rate"], [1.0], [1.0], 0.0) for line in fitted.history]
+    result = FitResult(model, 0, [], history, {}, 0, 0.0, 0.0, interrupted=False, warnings=[])
+    return Fit(
+        name="",
+        command=record.command,
+        config=config.model_copy(update={"assessment": assessment}),
+        seed=record.seed,
+        device=device,
+        dataset=dataset,
+        rules=rules,
+        untrained=model,
+        split=dataset.split.to(device),
+        edges=fitted.edges,
+        own=own,
+        listener=TimedListener.of(listener),
+        evidence=evidence,
+        fitted=result,
+    )
 
 
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:

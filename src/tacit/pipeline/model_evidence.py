@@ -11,7 +11,9 @@ edge is set to the lowest value of a kept edge.
 
 import math
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +21,7 @@ from jaxtyping import Bool
 
 from tacit.assessment.evaluation import SharedDraws
 from tacit.assessment.evidence import (
-    Evidence,
+    KEEP,
     joining_log_odds,
     keep_edges,
     model_evidence,
@@ -27,41 +29,28 @@ from tacit.assessment.evidence import (
     without_prior,
 )
 from tacit.config import FitConfig
-from tacit.data import Pairs, Split
+from tacit.data import Pairs
+from tacit.edges import EdgeTable
 from tacit.graph import EdgeRules, GraphDistribution
 from tacit.pipeline.building import build_model
 from tacit.pipeline.evidence import MODEL, NONE, RegressionEvidence, evidence_method, placed
 from tacit.pipeline.parts import MOST_EXPANDED
-from tacit.pipeline.plan import Plan
-from tacit.pipeline.preparation import Preparation, block_length
+from tacit.pipeline.preparation import Preparation
+from tacit.pipeline.state import Fit, as_done
 from tacit.randomness import generator_for
-from tacit.shapes import EdgeMask, EdgeProbs, PointPrediction
-from tacit.training import FitResult, FitSettings, LatentGraphModel
+from tacit.shapes import EdgeProbs, PointPrediction
+from tacit.training import LatentGraphModel
+from tacit.words import choose
 
 DENSITY = 0.1  # default prior fraction of edges that exist
 EARLY = "training stopped too early"
 STAGE, KEPT_STAGE = "evidence: retraining without and with each edge", "fit: the edges that may exist"
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedFit:
-    """A fit of the edges that may exist.
-
-    ``untrained``  the model before the fit, without the edges that were dropped and without a prior
-    ``dropped``    edges that are fixed at 0 because they are unlikely to exist, not because of a rule
-    """
-
-    evidence: Evidence
-    result: FitResult
-    untrained: LatentGraphModel
-    dropped: EdgeMask
-    seconds: float
-
-
-def judges_edges(plan: Plan, result: FitResult) -> bool:
-    """Return whether edges are tested with this model."""
-    graph = result.model.graph
-    return evidence_method(plan.config, plan.own) == MODEL and graph.has_edge_probs and graph.has_all_pairs
+def judges_edges(fit: Fit) -> bool:
+    """Return whether edges are tested with the fitted model."""
+    graph = fit.model.graph
+    return evidence_method(fit.config, fit.own) == MODEL and graph.has_edge_probs and graph.has_all_pairs
 
 
 def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
@@ -77,24 +66,26 @@ def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
     return "the run was stopped earlier"
 
 
-def judge_edges(
-    plan: Plan, result: FitResult, untrained: LatentGraphModel, split: Split, settings: FitSettings
-) -> JudgedFit:
-    """Return the evidence of a trained model, and the model retrained with the edges that may exist, without prior."""
-    start, config, preparation = time.perf_counter(), plan.config, plan.dataset.preparation
-    model, listener, compiled = result.model, plan.listener, bool(config.training.compile)
+def judge_edges(fit: Fit) -> Fit:
+    """Return the fit with the evidence of the trained model, which is retrained with the edges that may exist.
+
+    The untrained model is left without the other edges and without a prior.
+    """
+    start, config, preparation = time.perf_counter(), fit.config, fit.preparation
+    model, split, listener = fit.result.model, fit.split, fit.listener
+    settings = as_done(fit.settings, len(fit.result.history))
     listener.stage(STAGE)
     evidence = model_evidence(
         model,
         split.train,
         split.validation,
         settings,
-        prior=prior_probs(plan.rules, config.graph.density or DENSITY),
-        seed=plan.seed,
-        block=block_length(config.assessment, preparation, len(split.train)),
-        num_weights=plan.own.kind(config.predictor).edge_weights(preparation.sizes),
-        node_names=plan.dataset.nodes,
-        compile=compiled,
+        prior=prior_probs(fit.rules, config.graph.density or DENSITY),
+        seed=fit.seed,
+        block=fit.block,
+        num_weights=fit.own.kind(config.predictor).edge_weights(preparation.sizes),
+        node_names=fit.dataset.nodes,
+        compile=fit.compile,
         on_progress=listener.step,
     )
     kept = evidence.kept.to(model.graph.fixed.device)
@@ -102,16 +93,35 @@ def judge_edges(
     if dropped.any() or model.prior is not None:
         listener.stage(KEPT_STAGE)
         model = keep_edges(
-            without_prior(model), split.train, split.validation, settings, kept, seed=plan.seed, compile=compiled,
+            without_prior(model), split.train, split.validation, settings, kept, seed=fit.seed, compile=fit.compile,
             on_progress=listener.step,
         )  # fmt: skip
-    return JudgedFit(
-        evidence,
-        replace(result, model=model),
-        without_prior(without_edges(untrained, dropped)),
-        dropped.cpu(),
-        time.perf_counter() - start,
+    table = EdgeTable(fit.edges.index, keep=KEEP, fdr=config.assessment.fdr)
+    exists, effect = (model.graph.vector(values) for values in (evidence.exists, evidence.effect))
+    return replace(
+        fit,
+        fitted=replace(fit.result, model=model),
+        untrained=without_prior(without_edges(fit.untrained, dropped)),
+        acting=None,
+        dropped=dropped.cpu(),
+        edges=table.updated(exists=exists, effect=effect),
+        tested=how_tested(evidence.method, evidence.prior, evidence.notes, config),
+        evidence_seconds=time.perf_counter() - start,
     )
+
+
+def how_tested(
+    method: str, prior: Mapping[str, float | str], notes: Sequence[str], config: FitConfig, resamples: int = 0
+) -> dict[str, Any]:
+    """Return how the edges were tested, for the record."""
+    return {
+        "method": method,
+        "prior": prior,
+        "keep": KEEP,
+        "fdr": config.assessment.fdr,
+        "resamples": resamples,
+        "notes": list(notes),
+    }
 
 
 def prior_probs(rules: EdgeRules, density: float) -> EdgeProbs:
@@ -127,24 +137,22 @@ MOST_ROWS = 4000  # training pairs
 GRAPHS = 16
 
 
-def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan | None:
-    """Return the plan of a fit with the dropped edges that the fitted model needs; None if it needs none.
+def with_needed_edges(fit: Fit) -> Fit | None:
+    """Return the fit to repeat with the dropped edges that the fitted model needs; None if it needs none.
 
     With effects within a step no edge is added, because all effects were estimated together.
     """
-    evidence, preparation = plan.evidence, plan.dataset.preparation
+    evidence = fit.evidence
     if evidence is None or evidence.within is not None:
         return None
-    plan.listener.stage("fit: check of the dropped edges")
-    needed = needed_after_all(model, train, evidence, preparation, plan.seed)
+    fit.listener.stage("fit: check of the dropped edges")
+    needed = needed_after_all(fit.result.model, fit.split.train, evidence, fit.preparation, fit.seed)
     if not needed.any():
         return None
     evidence = evidence.with_needed(needed)
-    model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
-    count = int((needed & evidence.table.index.once).sum())
-    edges = "1 more edge" if count == 1 else f"{count} more edges"
-    said = f"learned = {edges} than the regressions keep: residuals of the fitted model depend on the source"
-    return replace(plan, model=model, evidence=evidence, choices=[*plan.choices, said])
+    model = build_model(fit.config, fit.dataset, fit.rules, fit.own, fit.seed, evidence.kept)
+    made = choose("learned", int((needed & evidence.table.index.once).sum()), "residuals")
+    return replace(fit, untrained=model, fitted=None, acting=None, evidence=evidence, choices=(*fit.choices, made))
 
 
 def needed_after_all(

@@ -20,6 +20,7 @@ more standard errors, for this node alone.
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,6 +39,7 @@ from tacit.pipeline.observation_kinds import AUTO, kinds_of, settle_observation,
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.sources import Source
 from tacit.registry import OBSERVATIONS
+from tacit.words import Choice, choose
 
 FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"
 MOST_MEAN = 100.0  # integers with a larger mean are treated as real numbers
@@ -51,7 +53,6 @@ WORTH, ERRORS = 0.03, 2.0  # nats per row and node that another kind must gain, 
 NEEDED, SURE = 0.15, 4.0  # and the same for one node alone
 OVERDISPERSED, WIDER = 0.01, "negative_binomial"  # a Poisson model of such counts would be too sure of edges
 FEWEST_NATS = 6.0  # per node, with few rows
-MOST_NAMED = 4  # nodes in a reason
 YES_NO, COUNTS, GRADES, POSITIVE, REAL = "bernoulli", "poisson", "grades", "positive", "gaussian"
 FIRST = {GRADES: COUNTS, POSITIVE: REAL}  # the simplest kind of a sort, if it has another name
 NUMBERS = (REAL, POSITIVE)
@@ -61,15 +62,6 @@ KINDS = {  # of the sorts that are decided together, the simplest first
     NUMBERS: ("gaussian", "student_t", "log_normal"),
 }
 IMPOSSIBLE = (REAL, "log_normal")
-REASONS = {
-    "bernoulli": "the values are 0 and 1",
-    "poisson": "the values are counts, and with the graph in the model their variance equals their mean",
-    "negative_binomial": "the values are counts with a variance above their mean, also with the graph in the model",
-    "gaussian": "the values are integers whose variance does not depend on their mean as for counts",
-    "ordered": "the values are a few different integers, which distributions of counts do not fit",
-    "student_t": "the tails are heavier than those of Gaussian noise, also with the graph in the model",
-    "log_normal": "the values are positive, and their spread grows with their size",
-}
 
 
 def may_choose(config: FitConfig, own: OwnParts) -> bool:
@@ -122,16 +114,16 @@ def first_kinds(config: FitConfig, sorts: tuple[str, ...], source: Source) -> Fi
 
 def settle_first(
     source: Source, config: FitConfig, own: OwnParts, seed: int
-) -> tuple[FitConfig, tuple[str, ...], list[str]]:
-    """Return the config with kinds for the evidence, the sorts of values if kinds are chosen, and reasons.
+) -> tuple[FitConfig, tuple[str, ...], list[Choice]]:
+    """Return the config with kinds for the evidence, the sorts of values if kinds are chosen, and the choices.
 
     Gaussian noise is kept if such a kind would refuse the data, for example because a node is constant at first.
     """
     sorts = sorts_of(source, config) if may_choose(config, own) else ()
     guessed = first_kinds(config, sorts, source)
     try:
-        settled, reasons = settle_observation(source, guessed, own, seed)
-        return settled, sorts, reasons
+        settled, choices = settle_observation(source, guessed, own, seed)
+        return settled, sorts, choices
     except InputError:
         if guessed is config:
             raise
@@ -146,14 +138,14 @@ def with_chosen_kinds(
     own: OwnParts,
     seed: int,
     sorts: tuple[str, ...],
-) -> tuple[FitConfig, list[str], bool]:
-    """Return the config with the kinds that fit best, the reasons, and whether the kinds changed."""
+) -> tuple[FitConfig, list[Choice], bool]:
+    """Return the config with the kinds that fit best, the choices, and whether the kinds changed."""
     if not sorts:
         return config, [], False
-    kinds, reasons = choose_kinds(config, dataset, evidence, sorts)
+    kinds, choices = choose_kinds(config, dataset, evidence, sorts)
     before = kinds_of(config, dataset.nodes)
     if all(old in (kind, AUTO) and kind in (old, REAL) for old, kind in zip(before, kinds.values(), strict=True)):
-        return config, reasons, False
+        return config, choices, False
     open_values = {
         "observation": config.observation.model_copy(update={"categories": None, "largest_count": None}),
         "data": config.data.model_copy(update={"from_zero": ()}),
@@ -167,7 +159,7 @@ def with_chosen_kinds(
             update={"observation": config.observation.model_copy(update={"categories": categories})}
         )
     config, said = settle_observation(source, config, own, seed)
-    return config, [*reasons, *said], True
+    return config, [*choices, *said], True
 
 
 def with_open_noise(config: FitConfig, sorts: tuple[str, ...]) -> FitConfig:
@@ -186,11 +178,15 @@ def _with_kinds(config: FitConfig, kinds: dict[str, str]) -> FitConfig:
 
 def choose_kinds(
     config: FitConfig, dataset: Dataset, evidence: RegressionEvidence, sorts: tuple[str, ...]
-) -> tuple[dict[str, str], list[str]]:
-    """Return the kind of each node, and a reason for each kind; Gaussian noise of real numbers needs no reason."""
-    kinds, reasons, count = dict(zip(dataset.nodes, sorts, strict=True)), list[str](), len(sorts)
+) -> tuple[dict[str, str], list[Choice]]:
+    """Return the kind of each node, and a choice for each kind; Gaussian noise of real numbers needs no reason."""
+    kinds, choices, count = dict(zip(dataset.nodes, sorts, strict=True)), list[Choice](), len(sorts)
+
+    def made(kind: str, nodes: list[str], **values: Any) -> Choice:
+        return choose("observation", kind, kind, nodes_with_it=nodes, num_nodes=count, **values)
+
     if YES_NO in sorts:
-        reasons.append(_reason(YES_NO, [name for name, kind in kinds.items() if kind == YES_NO], count))
+        choices.append(made(YES_NO, [name for name, kind in kinds.items() if kind == YES_NO]))
     for together, possible in KINDS.items():
         nodes = [node for node, sort in enumerate(sorts) if sort in together]
         if nodes:
@@ -200,14 +196,8 @@ def choose_kinds(
             for kind in dict.fromkeys(chosen):
                 if together != NUMBERS or kind != REAL:
                     mine = [name for name, one in found.items() if one == kind]
-                    reasons.append(_reason(kind, mine, count) + grounds.get(kind, ""))
-    return kinds, reasons
-
-
-def _reason(kind: str, nodes: list[str], count: int) -> str:
-    named = ", ".join(nodes[:MOST_NAMED]) + (f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else "")
-    some = "" if len(nodes) == count else f" ({len(nodes)} of {count} nodes: {named})"
-    return f"observation = {kind}{some}: {REASONS[kind]}"
+                    choices.append(made(kind, mine, **grounds.get(kind, {})))
+    return kinds, choices
 
 
 def _chosen(
@@ -217,7 +207,7 @@ def _chosen(
     nodes: list[int],
     sorts: tuple[str, ...],
     kinds: tuple[str, ...],
-) -> tuple[list[str], dict[str, str]]:
+) -> tuple[list[str], dict[str, dict[str, Any]]]:
     """Return the kind of each node, and what the kinds other than the simplest were decided on.
 
     If a kind would win without gates, it must also win against the simplest kind with gates. If there are many nodes,
@@ -262,7 +252,7 @@ def _chosen(
         if len(data) == 1:
             return [simplest] * len(nodes), {}
     # all nodes together that can have a kind
-    found, grounds = [simplest] * len(some), dict[str, str]()
+    found, grounds = [simplest] * len(some), dict[str, dict[str, Any]]()
     for kind in sorted(data.keys() - {simplest}, key=lambda kind: -float(gains[kind].sum())):
         mine = [place for place in places[kind] if found[place] != kind]
         earlier = found[mine[0]]
@@ -270,11 +260,9 @@ def _chosen(
         of_all, its_error = _total(over.sum(1, keepdim=True), dependence)
         total, error, asked = float(of_all), float(its_error), least[kind][mine]
         if total > float(asked.sum()) + ERRORS * error and bool((over.sum(0) / asked).median() > 1):
-            values, number = float(rows[mine].sum()), "all nodes" if len(mine) == len(nodes) else f"{len(mine)} nodes"
-            grounds[kind] = (
-                f"; decided on {number} together: {total / values:.2f} +- {error / values:.2f} nats per value"
-            )
-            grounds[kind] += f" better than {earlier}"
+            values, number = float(rows[mine].sum()), None if len(mine) == len(nodes) else len(mine)
+            better = {"nodes": number, "nats": total / values, "std_error": error / values, "over": earlier}
+            grounds[kind] = {"decided": better}
             for place in mine:
                 found[place] = kind
     if len(some) < len(nodes):
@@ -290,7 +278,7 @@ def _chosen(
             found[place], best[place] = kind, totals[place]
     for kind in {*found} - {*together}:
         lowest = min(float(best[place] / rows[place]) for place, one in enumerate(found) if one == kind)
-        grounds[kind] = f"; decided on each of these nodes alone: at least {lowest:.2f} nats per value better"
+        grounds[kind] = {"decided": {"nats": lowest}}
     return found, grounds
 
 

@@ -17,6 +17,7 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation, SeriesPreparation
 from tacit.pipeline.sources import Source, about
 from tacit.registry import OBSERVATIONS
+from tacit.words import Choice, choose
 
 Values = Float[np.ndarray, "row node channel"]
 OTHER_KIND = 'or set another kind in [observation], for example "gaussian"'
@@ -101,7 +102,6 @@ def _row_name(content: NamedPairs | Series, row: int) -> str:
 
 REST, AUTO = "*", "auto"  # the nodes that a table does not name; a kind that is still open
 LARGER, MORE = 1.5, 10  # the largest count of exact sums is LARGER times that of the training part, plus MORE
-ONE_SCALE = "scale_by = all: counts, categories, positive numbers and yes or no share one zero"
 MOST_CATEGORIES = 50
 FROM_ZERO: tuple[Support, ...] = ("counts", "two values", "positive")  # a source at 0 has no effect
 ABOVE = (
@@ -128,7 +128,7 @@ def has_links(config: FitConfig) -> bool:
     return any(name != AUTO and OBSERVATIONS[name].support != "real" for name in names)
 
 
-def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: int) -> tuple[FitConfig, list[str]]:
+def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: int) -> tuple[FitConfig, list[Choice]]:
     """Return the config with a kind for each node and the options of these kinds, with reasons.
 
     Values that are not possible for a kind are refused; the message names the node and the row.
@@ -138,7 +138,7 @@ def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: i
     _require_used(config)
     if not has_links(config):
         return config, []
-    data, reasons = config.data, list[str]()
+    data, choices = config.data, list[Choice]()
     require(
         data.scale_by in (AUTO, "all"),
         f"scale_by in [data] must be 'all' for kind {_said(config)} in [observation], got '{data.scale_by}'; leave it "
@@ -146,7 +146,7 @@ def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: i
     )
     if data.scale_by == AUTO and not isinstance(source.content, NamedPairs):
         config = config.model_copy(update={"data": data.model_copy(update={"scale_by": "all"})})
-        reasons += [ONE_SCALE] if source.content.num_series > 1 else []
+        choices += [choose("scale_by", "all", "one zero")] if source.content.num_series > 1 else []
     nodes = tuple(source.content.nodes)
     if not data.from_zero:
         with_zero = zip(nodes, supports_of(config, nodes), strict=True)
@@ -160,11 +160,10 @@ def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: i
     config = config.model_copy(update={"observation": config.observation.model_copy(update=found)})
     if "categories" in found:
         require_values(source, kinds_of(config, nodes), config.data.targets, config.observation.categories)
-        shown = ", ".join(f"{value:g}" for value in found["categories"])
-        reasons.append(f"categories = {shown}: those of the training part")
+        choices.append(choose("categories", [float(value) for value in found["categories"]], "categories seen"))
     if "largest_count" in found:
-        reasons.append(f"largest_count = {found['largest_count']}: above the largest count of the training part")
-    return config, reasons
+        choices.append(choose("largest_count", found["largest_count"], "above largest"))
+    return config, choices
 
 
 def require_new_values(config: FitConfig, preparation: Preparation, source: Source) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The plan of a fit: the data, the chosen options, the untrained model, and its memory estimate.
+"""Resolve a fit: prepare the data, choose the open options, find the evidence, and estimate the memory.
 
 The memory estimate of a fit, before anything is allocated.
 
@@ -13,16 +13,14 @@ a record, all pairs   a row of ``edges.csv`` is about 800 bytes while it is read
 An entry is a pair of nodes, or a slot of the table of candidates. The largest of the three must fit in memory.
 """
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import numpy as np
 import torch
 
 from tacit.assessment.evaluation import NUM_GRAPHS
 from tacit.config import FitConfig
 from tacit.data import NO_BACKGROUND
+from tacit.edges import EdgeTable
 from tacit.errors import InputError, require
 from tacit.graph import EdgeRules, require_memory, step_bytes
 from tacit.local import steps_read
@@ -62,72 +60,11 @@ from tacit.pipeline.situations import (
     with_changes,
 )
 from tacit.pipeline.sources import Source, about
+from tacit.pipeline.state import Fit, TimedListener
 from tacit.registry import PREDICTORS
 from tacit.threads import threads_for
 from tacit.training import LatentGraphModel, Listener
-
-
-class StageTimes:
-    """Seconds by stage, in the order in which stages first began; the times of a repeated stage are added.
-
-    The name of a stage is the text before the colon: "fit: compiling" and "fit: training" are one stage.
-
-    >>> times = StageTimes(Listener(stage=print), clock=iter([0.0, 2.0, 3.0]).__next__)
-    >>> times.stage("reading: a.csv")
-    reading: a.csv
-    >>> times.stage("fit: training")
-    fit: training
-    >>> times.finish()
-    >>> times.seconds
-    {'reading': 2.0, 'fit': 1.0}
-    """
-
-    def __init__(self, listener: Listener, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.seconds: dict[str, float] = {}
-        self._listener, self._clock = listener, clock
-        self._name, self._start = "", 0.0
-
-    def stage(self, text: str) -> None:
-        """Begin a stage, or another part of the current one."""
-        name = text.split(":")[0]
-        if name != self._name:
-            now = self._end()
-            self._name, self._start = name, now
-        self._listener.stage(text)
-
-    def finish(self) -> None:
-        """End the stage that is running."""
-        self._end()
-        self._name = ""
-
-    def rounded(self) -> dict[str, float]:
-        """Return the seconds, rounded to milliseconds, for the record."""
-        return {name: round(seconds, 3) for name, seconds in self.seconds.items()}
-
-    def _end(self) -> float:
-        now = self._clock()
-        if self._name:
-            took = now - self._start
-            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + took
-            self._listener.finished(self._name, took)
-        return now
-
-
-@dataclass(frozen=True)
-class TimedListener(Listener):
-    """A listener whose stages are timed."""
-
-    times: StageTimes = field(default_factory=lambda: StageTimes(Listener()))
-
-    @classmethod
-    def of(cls, listener: Listener | None) -> "TimedListener":
-        """Return the listener with a clock; a timed listener is returned unchanged."""
-        if isinstance(listener, cls):
-            return listener
-        listener = listener or Listener()
-        times = StageTimes(listener)
-        return cls(times.stage, listener.step, listener.finished, listener.say, times)
-
+from tacit.words import Choice, choose
 
 NUMBER_BYTES = 4
 FEWER = "lower batch_size or replicas in [training], num_graphs in [model] or bootstrap_replicas in [assessment]"
@@ -175,16 +112,7 @@ def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int
 
 PREPARING = "preparing: parts, scales and candidates"
 LONGEST_TRIED = 96  # steps of a window: with more, a short training of a network takes a minute or longer
-NOT_TRIED = (
-    f"predictor = filter: a network was not tried, because the window has more than {LONGEST_TRIED} steps; "
-    "set predictor.kind=feedforward to train one"
-)
-LIMITED = "predictor = filter: it has a weight per lag, so it can respect min_lag and max_lag"
-SCALES = {
-    "all": "the series do not need separate levels or deviations",
-    "level": "the series differ in level, so each is measured from its own mean",
-    "series": "the deviations of the series differ by a factor of 3 or more",
-}
+SCALES = {"all": "same scale", "level": "levels differ", "series": "deviations differ"}  # reasons
 TAKEN_OUT = "Edges were tested beside the background of the nodes: {words}."
 FEWER_STEPS = (
     "regressions on all {window} steps of the window would take long: the weights of the newest {read} start at "
@@ -192,104 +120,84 @@ FEWER_STEPS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """The data, model and settings of a fit.
+def resolve(
+    source: Source,
+    config: FitConfig,
+    *,
+    seed: int,
+    device: torch.device,
+    command: str,
+    name: str | None = None,
+    own: OwnParts | None = None,
+    listener: Listener | None = None,
+    notes: tuple[str, ...] = (),
+) -> Fit:
+    """Prepare the data and choose the open options; impossible combinations are refused.
 
-    ``choices``   the options that were chosen from the data, with reasons
-    ``evidence``  which edges may exist, if this was found by regressions
-    ``closed_form``  whether regressions may give the complete fit
+    The result is a fit with all options set, the evidence and the untrained model.
     """
-
-    name: str
-    command: str
-    config: FitConfig
-    choices: list[str]
-    dataset: Dataset
-    rules: EdgeRules
-    coordinates: np.ndarray | None
-    model: LatentGraphModel
-    seed: int
-    device: torch.device
-    own: OwnParts = field(default_factory=OwnParts)
-    listener: TimedListener = field(default_factory=lambda: TimedListener.of(None))
-    notes: tuple[str, ...] = ()
-    evidence: RegressionEvidence | None = None
-    closed_form: bool = False
-
-    @classmethod
-    def make(
-        cls,
-        source: Source,
-        config: FitConfig,
-        *,
-        seed: int,
-        device: torch.device,
-        command: str,
-        name: str | None = None,
-        own: OwnParts | None = None,
-        listener: Listener | None = None,
-        notes: tuple[str, ...] = (),
-    ) -> "Plan":
-        """Prepare the data and choose the open options; impossible combinations are refused."""
-        own, listener = own or OwnParts(), TimedListener.of(listener)
-        looked = looked_at(source)
-        for line in looked:
-            listener.say(line)
-        config = settle_situations(source.settled(config))
-        require_source(source, config)
-        config, settled = settle_simultaneous(config)
-        config, by_inputs = settle_own_inputs(config)
-        settled = [*settled, *by_inputs]
-        config, sorts, values = settle_first(source, config, own, seed)
-        kinds = config.observation.kind
-        dataset, rules, evidence, config, observed = _with_evidence(source, config, own, seed, listener, sorts)
-        values = values if config.observation.kind == kinds else []
-        config, scaled = _with_scale(config, dataset)
-        noise = with_open_noise(config, sorts)
-        tried, dataset, chosen = _with_kind(source, noise, dataset, evidence, own, seed, device, listener)
-        if tried.predictor.kind not in (AUTO, FILTER) and noise is not config:
-            config, observed = noise, []
-        config = config.model_copy(update={"predictor": tried.predictor})
-        listener.stage("fit: starting values")
-        given = config
-        if evidence is not None and dataset.preparation.is_series:
-            chosen = [*background_choice(evidence.backgrounds, dataset, config), *chosen]
-        config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
-        require_resampling(config.assessment, dataset.preparation, dataset.split.train)
-        require_memory_for(config, dataset, rules, own, device)
-        kept, within = (None, None) if evidence is None else (evidence.kept, evidence.within)
-        model = build_model(config, dataset, rules, own, seed, kept, within)
-        beyond = lags_beyond(evidence, dataset) if evidence is not None else []
-        closed_form = evidence is not None and has_closed_form(model, given)
-        return cls(
-            name or source.name,
-            command,
-            config,
-            [*scaled, *settled, *values, *observed, *chosen, *choices],
-            dataset,
-            rules,
-            place_nodes(dataset, config.graph),
-            model,
-            seed,
-            device,
-            own,
-            listener,
-            (*dataset.notes, *looked, *left_out(rules), *_steps_left_out(model, dataset), *beyond, *notes),
-            evidence,
-            closed_form,
-        )
+    own, listener = own or OwnParts(), TimedListener.of(listener)
+    looked = looked_at(source)
+    for line in looked:
+        listener.say(line)
+    # What the reader and the other options leave open.
+    config = settle_situations(source.settled(config))
+    require_source(source, config)
+    config, settled = settle_simultaneous(config)
+    config, by_inputs = settle_own_inputs(config)
+    config, sorts, values = settle_first(source, config, own, seed)
+    kinds = config.observation.kind
+    # Which edges may exist; the window and the kind of noise follow from them.
+    dataset, rules, evidence, config, observed = _with_evidence(source, config, own, seed, listener, sorts)
+    values = values if config.observation.kind == kinds else []
+    config, scaled = _with_scale(config, dataset)
+    # The kind of predictor. A network has its own noise, so heavy tails that were chosen for a filter are left open.
+    noise = with_open_noise(config, sorts)
+    tried, dataset, chosen = _with_kind(source, noise, dataset, evidence, own, seed, device, listener)
+    if tried.predictor.kind not in (AUTO, FILTER) and noise is not config:
+        config, observed = noise, []
+    config = config.model_copy(update={"predictor": tried.predictor})
+    listener.stage("fit: starting values")
+    given = config
+    if evidence is not None and dataset.preparation.is_series:
+        chosen = [*background_choice(evidence.backgrounds, dataset, config), *chosen]
+    # All others.
+    config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
+    require_resampling(config.assessment, dataset.preparation, dataset.split.train)
+    require_memory_for(config, dataset, rules, own, device)
+    kept, within = (None, None) if evidence is None else (evidence.kept, evidence.within)
+    model = build_model(config, dataset, rules, own, seed, kept, within)
+    beyond = lags_beyond(evidence, dataset) if evidence is not None else []
+    return Fit(
+        name=name or source.name,
+        command=command,
+        config=config,
+        seed=seed,
+        device=device,
+        dataset=dataset,
+        rules=rules,
+        untrained=model,
+        split=dataset.split,
+        edges=EdgeTable(model.graph.index(dataset.nodes), fdr=config.assessment.fdr),
+        choices=(*scaled, *settled, *by_inputs, *values, *observed, *chosen, *choices),
+        notes=(*dataset.notes, *looked, *left_out(rules), *_steps_left_out(model, dataset), *beyond, *notes),
+        coordinates=place_nodes(dataset, config.graph),
+        own=own,
+        listener=listener,
+        evidence=evidence,
+        closed_form=evidence is not None and has_closed_form(model, given),
+    )
 
 
-def _with_scale(config: FitConfig, dataset: Dataset) -> tuple[FitConfig, list[str]]:
+def _with_scale(config: FitConfig, dataset: Dataset) -> tuple[FitConfig, list[Choice]]:
     """Set the scaling of several series that was chosen, and return the reason."""
     preparation = dataset.preparation
     if not isinstance(preparation, SeriesPreparation) or config.data.scale_by != "auto":
         return config, []
     by = preparation.scaling.by
     data = config.data.model_copy(update={"scale_by": by})
-    reasons = [f"scale_by = {by}: {SCALES[by]}"] if dataset.split.num_series > 1 else []
-    return config.model_copy(update={"data": data}), reasons
+    choices = [choose("scale_by", by, SCALES[by])] if dataset.split.num_series > 1 else []
+    return config.model_copy(update={"data": data}), choices
 
 
 def _steps_left_out(model: LatentGraphModel, dataset: Dataset) -> list[str]:
@@ -307,14 +215,16 @@ def _with_kind(
     seed: int,
     device: torch.device,
     listener: Listener,
-) -> tuple[FitConfig, Dataset, list[str]]:
+) -> tuple[FitConfig, Dataset, list[Choice]]:
     """Choose the kind of predictor by its forecasts, if it was left open."""
     if config.predictor.kind != "auto" or evidence is None:
         return config, dataset, []
     limited = evidence.rules.lag_ranges is not None
     if limited or _takes_long_to_try(config, dataset):
         predictor = config.predictor.model_copy(update={"kind": FILTER})
-        return config.model_copy(update={"predictor": predictor}), dataset, [LIMITED if limited else NOT_TRIED]
+        reason = "weight per lag" if limited else "long window"
+        chosen = choose("predictor", FILTER, reason, longest=LONGEST_TRIED)
+        return config.model_copy(update={"predictor": predictor}), dataset, [chosen]
 
     def with_longer_window() -> Dataset:
         longer = config.data.window or network_window(source.content, evidence.window)
@@ -322,10 +232,9 @@ def _with_kind(
         listener.stage(PREPARING)
         return Dataset.prepare(source, data, seed=seed, scaled=True, background=dataset.preparation.background)
 
-    found = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
-    predictor = config.predictor.model_copy(update={"kind": found.kind})
-    chosen = [f"predictor = {found.kind}: {found.reason}"]
-    return config.model_copy(update={"predictor": predictor}), found.dataset, chosen
+    chosen, dataset = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
+    predictor = config.predictor.model_copy(update={"kind": chosen.value})
+    return config.model_copy(update={"predictor": predictor}), dataset, [chosen]
 
 
 def _takes_long_to_try(config: FitConfig, dataset: Dataset) -> bool:
@@ -342,7 +251,7 @@ def _takes_long_to_try(config: FitConfig, dataset: Dataset) -> bool:
 
 def _with_evidence(
     source: Source, config: FitConfig, own: OwnParts, seed: int, listener: Listener, sorts: tuple[str, ...]
-) -> tuple[Dataset, EdgeRules, RegressionEvidence | None, FitConfig, list[str]]:
+) -> tuple[Dataset, EdgeRules, RegressionEvidence | None, FitConfig, list[Choice]]:
     """Prepare the data and find which edges may exist; an open window gets the length that the evidence needs.
 
     ``sorts``  sorts of the values of the nodes, if the observation model is chosen, which depends on the edges
@@ -383,7 +292,7 @@ def _with_evidence(
     if not regression:
         return dataset, rules, None, config, []
     listener.stage("evidence: first look")
-    layout, _ = rules.usual_layout(config.graph.layout)
+    layout, *_ = rules.usual_layout(config.graph.layout)
     edges, index = rules.layout(layout), rules.index(layout)
     require_memory(edges.evidence_bytes, "cpu", f"a fit over {edges.words}", f"{edges.smaller}, or {FEWER}")
     with threads_for(len(dataset.nodes) ** 2):
@@ -402,7 +311,7 @@ def _with_evidence(
         if background.terms:
             listener.stage(PREPARING)
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
-        observed = list[str]()
+        observed = list[Choice]()
         if sorts:  # the choice of an observation model depends on the edges, and the evidence on the observation model
             listener.stage("evidence: which observation model")
             config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)

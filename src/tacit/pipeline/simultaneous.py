@@ -4,7 +4,9 @@ import copy
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from tacit.assessment.evidence import WithinStep
 from tacit.config import FitConfig
 from tacit.edges import FLAGS, OPEN, EdgeTable, schema
 from tacit.errors import InputError, require
@@ -13,14 +15,13 @@ from tacit.pipeline.preparation import Preparation
 from tacit.predictors import GraphFilter
 from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel
+from tacit.words import Choice, Finding, FindingKind, choose, find
 
 KIND, NOISE = "filter", "gaussian"
-CHOICE = "predictor = filter: effects within a step are those of a linear filter, fitted by regressions"
-NOT_ESTIMATED = "How often {edges} not estimated: {their} direction within the step is open ({names})."
 NAMED = 3
 
 
-def settle_simultaneous(config: FitConfig) -> tuple[FitConfig, list[str]]:
+def settle_simultaneous(config: FitConfig) -> tuple[FitConfig, list[Choice]]:
     """Return the config with the options that effects within a step require, with reasons; refuse other options."""
     graph, predictor, noise = config.graph, config.predictor, config.observation
     if not graph.simultaneous:
@@ -42,7 +43,9 @@ def settle_simultaneous(config: FitConfig) -> tuple[FitConfig, list[str]]:
         "predictor": predictor.model_copy(update={"kind": KIND}),
         "observation": noise.model_copy(update={"kind": NOISE}),
     }
-    return config.model_copy(update=changes), [CHOICE] if predictor.kind == "auto" else []
+    return config.model_copy(update=changes), [
+        choose("predictor", KIND, "within step")
+    ] if predictor.kind == "auto" else []
 
 
 def _refuse(what: str, wrong: bool, value: object, remedy: str) -> None:
@@ -123,13 +126,17 @@ def without_held(edges: EdgeTable, model: LatentGraphModel) -> EdgeTable:
     return edges.updated(**found)
 
 
-def held_sentences(model: LatentGraphModel, nodes: tuple[str, ...]) -> list[str]:
-    """Return a sentence on the edges whose direction within the step is open."""
-    places = always_acting(model).nonzero().tolist()
-    if not places:
-        return []
-    names = [f"{nodes[source]} - {nodes[target]}" for target, source in places[:NAMED]]
-    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
-    one = len(places) == 1
-    edges, their = ("1 edge acts is", "its") if one else (f"{len(places)} edges act is", "their")
-    return [NOT_ESTIMATED.format(edges=edges, their=their, names=", ".join(names) + more)]
+def held_findings(model: LatentGraphModel, nodes: tuple[str, ...]) -> list[Finding]:
+    """Return the finding on the edges whose direction within the step is open."""
+    edges = [(nodes[source], nodes[target]) for target, source in always_acting(model).nonzero().tolist()]
+    return [find(FindingKind.HELD, edges=edges)] if edges else []
+
+
+def within_columns(within: WithinStep) -> dict[str, Tensor]:
+    """Return the columns of ``edges.csv``; a node has no effect on itself within a step."""
+    own = torch.eye(len(within.probs), dtype=torch.bool)
+    return {
+        "within_step": within.probs.float().masked_fill(own, torch.nan),
+        "direction": within.directions.masked_fill(own, 0).to(torch.uint8),
+        "exists_either": within.either.float().masked_fill(own, torch.nan),
+    }

@@ -1,9 +1,9 @@
-"""The stages of a fit that test which edges depend on the situation and look for regimes, and their sentences."""
+"""The stages of a fit that test which edges depend on the situation and look for regimes."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,247 +19,80 @@ from tacit.assessment.regimes import (
 )
 from tacit.assessment.situations import VaryingEdges
 from tacit.assessment.uncertainty import ALWAYS_ABOVE
-from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.edges import REGIME, VARIES, EdgesBy, EdgeTable
 from tacit.graph import Blocks, ContextVariable, GraphDistribution
 from tacit.local import has_likelihood
-from tacit.pipeline.answer import CONSTANT_GRAPH
 from tacit.pipeline.comparisons import compare_to
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.findings import Assessment, AssessmentInputs
-from tacit.pipeline.preparation import block_length
-from tacit.pipeline.situations import TIME, described
+from tacit.pipeline.situations import TIME, context_variables, described
+from tacit.pipeline.state import Fit
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
-from tacit.training import FitSettings, LatentGraphModel, Listener
-
-if TYPE_CHECKING:
-    from tacit.assessment.regimes import RegimeFit
-
-
-def none_tested(names: Sequence[str], listed: int, *, intervals: bool) -> str:
-    """Return why no edge was tested.
-
-    >>> none_tested(["hour"], 3, intervals=True)
-    'Whether edges depend on hour was not tested: no listed edge acts at times (each interval reaches 0 or 1).'
-    """
-    near = "each interval reaches 0 or 1" if intervals else "each probability is near 0 or 1"
-    why = f"no listed edge acts at times ({near})" if listed else "no edge is listed"
-    return f"Whether edges depend on {_either(names)} was not tested: {why}."
-
-
-def varying_sentence(
-    names: Sequence[str],
-    tested: int,
-    varying: int,
-    fdr: float,
-    rows: EdgesBy | None,
-    nodes: Sequence[str],
-    arrow: str = "->",
-) -> str:
-    """Return how many of the tested edges vary, or were trained to, with the one that varies most as an example.
-
-    >>> rows = EdgesBy(source=[0, 0], target=[1, 1], by=["hour"] * 2, value=["2", "14"], probability=[0.11, 0.92])
-    >>> varying_sentence(["hour"], 5, 1, 0.1, rows, ["river", "lake"])
-    '1 of 5 tested edges depends on hour (false discovery rate 10%): river -> lake acts with probability 0.92 at hour \
-14 and 0.11 at hour 2.'
-    >>> varying_sentence(["hour"], 12, 0, 0.1, None, [])
-    'No edge depends on hour: 12 edges were tested at a false discovery rate of 10%.'
-    >>> varying_sentence(["hour"], 0, 1, 0.1, rows, ["river", "lake"]).partition(",")[0]
-    '1 edge was trained to depend on hour'
-    """
-    if rows is not None and not tested:
-        edges = f"{varying:,} edge{' was' if varying == 1 else 's were'}"
-        return f"{edges} trained to depend on {_either(names)}, for example {_example(rows, nodes, arrow)}."
-    edges = f"{tested:,} edge{'' if tested == 1 else 's'}"
-    if not varying or rows is None:
-        were = "was" if tested == 1 else "were"
-        return f"No edge depends on {_either(names)}: {edges} {were} tested at a false discovery rate of {fdr:.0%}."
-    verb = "depends" if varying == 1 else "depend"
-    counted = f"{varying:,} of {tested:,} tested edges {verb}" if tested > 1 else "The one tested edge depends"
-    example = f"{': ' if varying == 1 else ', for example '}{_example(rows, nodes, arrow)}"
-    return f"{counted} on {_either(names)} (false discovery rate {fdr:.0%}){example}."
-
-
-def _example(rows: EdgesBy, nodes: Sequence[str], arrow: str) -> str:
-    """Return the edge and variable whose probability varies most, with its highest and lowest value."""
-    groups: dict[tuple[int, int, str], list[tuple[float, str]]] = {}
-    for source, target, by, value, probability in zip(
-        rows.source, rows.target, rows.by, rows.value, rows.probability, strict=True
-    ):
-        groups.setdefault((source, target, by), []).append((probability or 0.0, value))
-    (source, target, by), found = max(groups.items(), key=lambda one: max(one[1])[0] - min(one[1])[0])
-    high, low = max(found), min(found)
-    return (
-        f"{nodes[source]} {arrow} {nodes[target]} acts with probability {high[0]:.2f} at {by} {high[1]} and "
-        f"{low[0]:.2f} at {by} {low[1]}"
-    )
-
-
-def _either(names: Sequence[str]) -> str:
-    """Return names as in "hour, wind or season"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-
-
-NO_BLOCK = {
-    "rows": "Regimes were not looked for: no node has two listed edges, and a single edge has no regimes.",
-    "all": "Regimes were not looked for: fewer than two edges are listed, and a single edge has no regimes.",
-}
-
-
-TRAINED_REGIMES = "The regimes were trained by gradients, so they have no standard errors and no intervals."
-TRAINED_SITUATIONS = (
-    "The dependence on the situation was trained by gradients, so it has no tests, no standard errors and no intervals."
-)
-NO_GATES = {
-    "rows": "Regimes were not looked for: no node has two listed edges that act at times.",
-    "all": "Regimes were not looked for: fewer than two listed edges act at times.",
-}
-
-
-def one_regime(found: "RegimeFit") -> str:
-    """Return that one regime is enough, and by how much two are better."""
-    step = found.steps[-1]
-    change = "lower, which is less than two standard errors" if step.difference.mean < 0 else "higher"
-    size = f"{abs(step.difference.mean):.2g} +- {step.difference.std_error:.2g}"
-    return f"One regime is enough: with {step.num_regimes} the validation loss is {size} {change}."
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Return words as in "a, b and c"."""
-    return " and ".join(", ".join(words).rsplit(", ", 1))
-
-
-def undetermined_regimes(unknown: int, count: int) -> str:
-    """Return that the data do not determine the regimes of some edges.
-
-    >>> undetermined_regimes(2, 4).split(":")[0]
-    'The data hardly restrict the probabilities in each regime for 2 of 4 edges'
-    """
-    return (
-        f"The data hardly restrict the probabilities in each regime for {unknown} of {count} edges: their intervals "
-        "are wider than 0.9. If a block has few edges, many different regimes have the same distribution. How often "
-        "these edges act over all regimes is known (edges.csv)."
-    )
-
-
-def regime_sentence(
-    rows: EdgesBy, weights: Sequence[Sequence[float]], blocks: Sequence[str], nodes: Sequence[str], arrow: str = "->"
-) -> str:
-    """Return the number of regimes, their weights, and two edges that differ between them.
-
-    >>> rows = EdgesBy(source=[0, 0, 1, 1], target=[2] * 4, by=["regime"] * 4, value=["1", "2"] * 2,
-    ...     probability=[0.9, 0.1, 0.8, 0.2])
-    >>> regime_sentence(rows, [[0.7, 0.3]], ["all"], ["a", "b", "c"])
-    '2 regimes were found, with weights 0.70 and 0.30. For example a -> c acts with probability 0.90 in regime 1 and \
-0.10 in regime 2, and b -> c with 0.80 and 0.20.'
-    """
-    count = len(weights[0])
-    edges = [
-        (rows.source[at], rows.target[at], [value or 0.0 for value in rows.probability[at : at + count]])
-        for at in range(0, len(rows), count)
-    ]
-    whole = len(blocks) == 1 and blocks[0] == "all"
-
-    def spread(edge: tuple[int, int, list[float]]) -> float:
-        return max(edge[2]) - min(edge[2])
-
-    groups: dict[int, list[tuple[int, int, list[float]]]] = {}
-    for edge in sorted(edges, key=spread, reverse=True):
-        groups.setdefault(0 if whole else edge[1], []).append(edge)
-    block, best = max(groups.items(), key=lambda one: spread(one[1][1]))
-    (source, target, first), (other, its, second) = best[:2]
-    said = _listed([f"{weight:.2f}" for weight in weights[block]])
-    each = _listed([f"{value:.2f} in regime {number}" for number, value in enumerate(first, 1)])
-    others = _listed([f"{value:.2f}" for value in second])
-    where = f", with weights {said}" if whole else " of the edges into each node"
-    example = "For example" if whole else f"For example at {nodes[block]} (weights {said})"
-    return (
-        f"{count} regimes were found{where}. {example} {nodes[source]} {arrow} {nodes[target]} acts with probability "
-        f"{each}, and {nodes[other]} {arrow} {nodes[its]} with {others}."
-    )
-
+from tacit.training import LatentGraphModel
+from tacit.words import FindingKind, find
+from tacit.words.answer import CONSTANT_GRAPH
+from tacit.words.situations import NO_BLOCK, NO_GATES, none_tested, one_regime, regime_sentence, varying_sentence
 
 NEVER = 1e-6  # an interval that reaches this value contains 0
 RARELY, MOSTLY = 0.02, 0.98  # without intervals
+NO_SITUATIONS = "whether edges depend on the situation"
 CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds of ``situations`` in a record
 
 
-@dataclass(frozen=True, eq=False)
-class SituationFit:
-    """The result of the stage.
-
-    ``model``      the model for forecasts; None if the constant graph is kept
-    ``columns``    new columns of the edges, in the layout of the graph; None for one that is no longer known
-    ``by``         how often edges act in each situation or regime
-    ``record``     the field ``situations`` of the record
-    ``sentences``  sentences for the answer
-    ``findings``   limitations
-    """
-
-    model: LatentGraphModel | None
-    columns: dict[str, Tensor | None] = field(default_factory=dict)
-    record: dict[str, Any] = field(default_factory=dict)
-    by: EdgesBy | None = None
-    sentences: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
+def which_depend(fit: Fit) -> str:
+    """Return the question of the stage."""
+    return f"which edges depend on {', '.join(fit.config.graph.depends_on)}"
 
 
-@dataclass(frozen=True, eq=False)
-class StageInputs:
-    """Inputs of the stages of ``depends_on`` and of ``regimes``.
-
-    ``model``  the fit with a constant graph, which is not changed
-    ``edges``  results on its edges
-    ``block``  number of neighbouring pairs that are resampled together
-    """
-
-    model: LatentGraphModel
-    split: Split
-    edges: EdgeTable
-    nodes: Sequence[str]
-    settings: FitSettings
-    fdr: float
-    seed: int
-    compile: bool
-    block: int
-    listener: Listener
-
-
-def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> SituationFit:
-    """Test which edges depend on the variables, and return the fit in which those do."""
-    tested = edges_to_test(fit.model, fit.edges, by_time=any(one.name == TIME for one in variables))
-    names = [one.name for one in variables]
+def varying_edges(fit: Fit) -> Fit:
+    """Test which edges depend on the situation, and fit the model in which those do."""
+    if fit.result.late_fall:
+        return fit.found(find(FindingKind.NOT_COMPUTED, stage=NO_SITUATIONS, reason="stopped too early"))
+    variables, graph = context_variables(fit.dataset, fit.config), fit.result.model.graph
+    tested = edges_to_test(fit.result.model, fit.edges, by_time=any(one.name == TIME for one in variables))
+    names, fdr = [one.name for one in variables], fit.config.assessment.fdr
     record: dict[str, Any] = {
         "kind": CONSTANT,
         "variables": described(variables),
-        "tested": _count(fit.model.graph, tested),
+        "tested": _count(graph, tested),
         "varying": 0,
-        "fdr": fit.fdr,
+        "fdr": fdr,
     }
     if not tested.any():
-        said = none_tested(names, int(listed_in(fit.model.graph, fit.edges).sum()), intervals="low" in fit.edges)
-        return SituationFit(None, {}, record, sentences=(said,))
+        said = none_tested(names, int(listed_in(graph, fit.edges).sum()), intervals="low" in fit.edges)
+        return replace(fit, situations=record, situation_sentences=(said,))
     found = _tested(fit, variables, tested)
     codes = torch.zeros(tested.shape, dtype=torch.uint8)
     codes[found.tested.cpu()] = VARIES.index("no")
     codes[(found.varies & found.tested).cpu()] = VARIES.index("yes")
     columns: dict[str, Tensor | None] = {"varies": codes}
-    record |= {
-        name: _count(fit.model.graph, mask) for name, mask in (("tested", found.tested), ("varying", found.varies))
-    }
-    notes = found.notes if found.tested.any() else (TRAINED_SITUATIONS,)
-    record |= {"tests": _tests(found, fit.model.graph), "notes": list(notes)}
+    record |= {name: _count(graph, mask) for name, mask in (("tested", found.tested), ("varying", found.varies))}
+    notes = [find(FindingKind.SITUATION_NOTE, line) for line in found.notes]
+    notes = notes if found.tested.any() else [find(FindingKind.TRAINED_SITUATIONS)]
+    record |= {"tests": _tests(found, graph), "notes": [note.sentence for note in notes]}
     rows = None
     if found.model is not None:
         rows = varying_rows(found)
         columns |= _averages(found, fit.edges)
         record |= {"kind": CONDITIONAL, "graph": found.graph.to_dict()}
-    said = varying_sentence(
-        names, record["tested"], record["varying"], fit.fdr, rows, fit.nodes, "-" if fit.model.graph.symmetric else "->"
-    )
-    return SituationFit(found.model, columns, record, rows, (said,), notes)
+    arrow = "-" if graph.symmetric else "->"
+    said = varying_sentence(names, record["tested"], record["varying"], fdr, rows, fit.preparation.nodes, arrow)
+    return _compared(fit.found(*notes, situations=record, situation_sentences=(said,)), found.model, columns, rows)
+
+
+def _compared(fit: Fit, model: LatentGraphModel | None, columns: dict[str, Tensor | None], rows: EdgesBy | None) -> Fit:
+    """Return the fit with a varying graph, if there is one, and its comparison with the constant graph.
+
+    ``columns``  new columns of the edges, in the layout of the graph; None for one that is no longer known
+    """
+    graph = fit.result.model.graph
+    vectors = {name: None if values is None else graph.vector(values) for name, values in columns.items()}
+    fit = replace(fit, edges=replace(fit.edges.updated(**vectors), by=rows), varying=model)
+    if model is None:
+        return fit
+    compared = compare_to(model, fit.result.model, fit.split, fit.preparation, fit.seed)
+    return replace(fit, references={**fit.references, CONSTANT_GRAPH: compared})
 
 
 def listed_in(graph: GraphDistribution, edges: EdgeTable) -> EdgeMask:
@@ -283,20 +116,22 @@ def edges_to_test(model: LatentGraphModel, edges: EdgeTable, *, by_time: bool = 
     return listed_in(graph, edges) & graph.placed(at_times)
 
 
-def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: EdgeMask) -> VaryingEdges:
+def _tested(fit: Fit, variables: Sequence[ContextVariable], tested: EdgeMask) -> VaryingEdges:
     """Test by likelihood if the model has one for each node; otherwise train all these edges, without tests."""
     from tacit.assessment import situations
 
-    model, train = fit.model, fit.split.train
+    model, split = fit.result.model, fit.split
     tested = tested.to(model.graph.raw.device)
     if has_likelihood(model):
-        return situations.vary_by_likelihood(model, variables, train, tested, fit.fdr, fit.block)
+        return situations.vary_by_likelihood(
+            model, variables, split.train, tested, fit.config.assessment.fdr, fit.block
+        )
     return situations.vary_by_training(
         model,
         variables,
-        train,
-        fit.split.validation,
-        fit.settings,
+        split.train,
+        split.validation,
+        fit.done,
         tested,
         seed=fit.seed,
         compile=fit.compile,
@@ -388,40 +223,56 @@ WHOLE = "all"
 DIGITS = 3
 
 
-def find_regimes(
-    fit: StageInputs, dataset: Dataset, num_regimes: int | Literal["auto"], blocks: Blocks
-) -> SituationFit:
-    """Fit regimes, and return the fit with them; if one regime is enough, the constant graph is kept."""
-    names = [WHOLE] if blocks == WHOLE else list(fit.nodes)
-    shown = _in_blocks_of_two(fit.model, listed_in(fit.model.graph, fit.edges), blocks)
+def which_switch(fit: Fit) -> str:
+    """Return the question of the stage."""
+    del fit
+    return "which edges switch together"
+
+
+def regimes(fit: Fit) -> Fit:
+    """Fit regimes; if one regime is enough, the constant graph is kept."""
+    if fit.result.late_fall:
+        return fit.found(find(FindingKind.NOT_COMPUTED, stage=NO_SITUATIONS, reason="stopped too early"))
+    nodes, model, blocks, count = (
+        fit.preparation.nodes,
+        fit.result.model,
+        fit.config.graph.blocks,
+        fit.config.graph.regimes,
+    )
+    assert count is not None
+    names = [WHOLE] if blocks == WHOLE else list(nodes)
+    shown = _in_blocks_of_two(model, listed_in(model.graph, fit.edges), blocks)
     record: dict[str, Any] = {"kind": CONSTANT, "blocks": names}
+    constant = replace(fit, situations=record)
     if not shown.any():
-        return SituationFit(None, {}, record, sentences=(NO_BLOCK[blocks],))
-    found = _fitted(fit, num_regimes, blocks)
+        return replace(constant, situation_sentences=(NO_BLOCK[blocks],))
+    found = _fitted(fit, count, blocks)
     if found.model is None:
-        return SituationFit(None, {}, record, sentences=(one_regime(found) if found.steps else NO_GATES[blocks],))
+        return replace(constant, situation_sentences=(one_regime(found) if found.steps else NO_GATES[blocks],))
     shown &= found.in_regimes
     if not shown.any():  # the regimes are those of edges that are not listed
-        return SituationFit(None, {}, record, sentences=(NO_GATES[blocks],))
+        return replace(constant, situation_sentences=(NO_GATES[blocks],))
     rows = regime_rows(found, shown)
     record |= {
         "kind": MIXTURE,
         "graph": found.graph.to_dict(),
         "weights": [[round(value, 6) for value in block] for block in found.weights.value.tolist()],
-        "posterior": posterior_over_time(found.model, fit.split, dataset, fit.seed),
+        "posterior": posterior_over_time(found.model, fit.split, fit.dataset, fit.seed),
     }
-    arrow = "-" if fit.model.graph.symmetric else "->"
-    said = regime_sentence(rows, record["weights"], names, fit.nodes, arrow)
+    arrow = "-" if model.graph.symmetric else "->"
+    said = regime_sentence(rows, record["weights"], names, nodes, arrow)
     unknown = int((shown & found.regime_probs.unknown.any(0).cpu()).sum())
-    notes = [undetermined_regimes(unknown, int(shown.sum()))] if unknown else []
-    if not has_regime_likelihood(fit.model, fit.split.train, blocks):
-        notes.append(TRAINED_REGIMES)
-    return SituationFit(found.model, _marginals(found, fit), record, rows, (said,), tuple(notes))
+    about: dict[str, Any] = {"unknown": unknown, "count": int(shown.sum())}
+    notes = [find(FindingKind.UNDETERMINED_REGIMES, **about)] if unknown else []
+    if not has_regime_likelihood(model, fit.split.train, blocks):
+        notes.append(find(FindingKind.TRAINED_REGIMES))
+    fit = fit.found(*notes, situations=record, situation_sentences=(said,))
+    return _compared(fit, found.model, _marginals(found, fit), rows)
 
 
-def _fitted(fit: StageInputs, num_regimes: int | Literal["auto"], blocks: Blocks) -> RegimeFit:
+def _fitted(fit: Fit, num_regimes: int | Literal["auto"], blocks: Blocks) -> RegimeFit:
     """Fit by likelihood if the model has one for each node, otherwise by training."""
-    model, train, validation = fit.model, fit.split.train, fit.split.validation
+    model, train, validation = fit.result.model, fit.split.train, fit.split.validation
     if has_regime_likelihood(model, train, blocks):
         return regimes_by_likelihood(
             model, train, validation, num_regimes=num_regimes, blocks=blocks, seed=fit.seed, block=fit.block
@@ -430,7 +281,7 @@ def _fitted(fit: StageInputs, num_regimes: int | Literal["auto"], blocks: Blocks
         model,
         train,
         validation,
-        fit.settings,
+        fit.done,
         num_regimes=num_regimes,
         blocks=blocks,
         seed=fit.seed,
@@ -468,7 +319,7 @@ def regime_rows(found: RegimeFit, shown: EdgeMask) -> EdgesBy:
     )
 
 
-def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor | None]:
+def _marginals(found: RegimeFit, fit: Fit) -> dict[str, Tensor | None]:
     """Return errors and intervals of the marginal probabilities, which replace those of the constant graph.
 
     After training they are not known: those of the constant graph belong to other probabilities. Edges that are not in
@@ -476,7 +327,7 @@ def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor | None]:
     """
     if "std_error" not in fit.edges:
         return {}
-    graph = fit.model.graph
+    graph = fit.result.model.graph
     names = ("std_error", "low", "high")
     known = graph.learned.cpu() & ~found.marginals.std_error.isnan().cpu()
     if not known.any():
@@ -536,56 +387,3 @@ def _time(pairs: Pairs, row: int, place: int, *, dated: bool) -> str | float | i
 
 def _series(pairs: Pairs, row: int, dataset: Dataset) -> str:
     return "" if pairs.series is None else dataset.series_names[int(pairs.series[row])]
-
-
-NO_SITUATIONS = "Not computed, whether edges depend on the situation: training stopped too early."
-REGIMES = ("regimes", "which edges switch together")
-
-
-def asks_situations(config: FitConfig) -> bool:
-    """Return whether the config has ``depends_on`` or ``regimes``."""
-    return bool(config.graph.depends_on) or config.graph.regimes is not None
-
-
-def situation_stage(config: FitConfig) -> tuple[str, str]:
-    """Return the name of the stage, and its question."""
-    names = config.graph.depends_on
-    return ("situations", f"which edges depend on {', '.join(names)}") if names else REGIMES
-
-
-def ask_situations(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Find which edges depend on the situation, or their regimes, and compare with the constant graph."""
-    if fit.result.late_fall:
-        answer.findings.append(NO_SITUATIONS)
-        return
-    split = fit.split
-    inputs = StageInputs(
-        fit.result.model,
-        split,
-        answer.edges,
-        fit.preparation.nodes,
-        fit.done,
-        fit.config.assessment.fdr,
-        fit.seed,
-        compile=fit.compile,
-        block=block_length(fit.config.assessment, fit.preparation, len(split.train)),
-        listener=fit.listener,
-    )
-    found = _found_regimes(inputs, fit) if fit.config.graph.regimes is not None else find_varying(inputs, fit.variables)
-    graph = fit.result.model.graph
-    columns = {name: None if values is None else graph.vector(values) for name, values in found.columns.items()}
-    answer.edges = replace(answer.edges.updated(**columns), by=found.by)
-    answer.model, answer.situations, answer.situation_sentences = found.model, found.record, found.sentences
-    answer.findings += found.findings
-    if found.model is not None:
-        compared = compare_to(found.model, fit.result.model, split, fit.preparation, fit.seed)
-        answer.references = {**answer.references, CONSTANT_GRAPH: compared}
-
-
-def _found_regimes(inputs: StageInputs, fit: AssessmentInputs) -> SituationFit:
-    """Fit regimes; the module is imported only if they are requested."""
-
-    graph = fit.config.graph
-    assert graph.regimes is not None
-    assert fit.dataset is not None
-    return find_regimes(inputs, fit.dataset, graph.regimes, graph.blocks)

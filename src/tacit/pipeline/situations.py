@@ -33,12 +33,12 @@ from tacit.pipeline.evidence import RegressionEvidence, all_pairs
 from tacit.pipeline.preparation import PairsPreparation
 from tacit.pipeline.sources import Source
 from tacit.registry import PREDICTORS
+from tacit.words import Choice, choose
 
 SERIES, TIME, SOURCE, TARGET = "series", "time", "source", "target"
 ENDS = (SOURCE, TARGET)
 SPECIAL = (SERIES, TIME, *ENDS)
 AUTO, FILTER = "auto", "filter"
-CHOICE = "predictor = filter: a network could absorb the dependence of edges on the inputs of their nodes"
 PLAIN_GRAPH, PLAIN_LINK = "bernoulli", "sigmoid"
 
 
@@ -113,11 +113,12 @@ def _require_together(config: FitConfig) -> None:
         )
 
 
-def settle_own_inputs(config: FitConfig) -> tuple[FitConfig, list[str]]:
+def settle_own_inputs(config: FitConfig) -> tuple[FitConfig, list[Choice]]:
     """Return the config with the filter if edges may depend on the inputs of their nodes, and the reason."""
     if config.predictor.kind != AUTO or not set(config.graph.depends_on) & set(ENDS):
         return config, []
-    return config.model_copy(update={"predictor": config.predictor.model_copy(update={"kind": FILTER})}), [CHOICE]
+    predictor = config.predictor.model_copy(update={"kind": FILTER})
+    return config.model_copy(update={"predictor": predictor}), [choose("predictor", FILTER, "absorbs")]
 
 
 @contextmanager

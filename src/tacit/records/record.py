@@ -25,8 +25,9 @@ from tacit.graph import Sigmoid
 from tacit.tensor_files import Kind
 from tacit.training import LatentGraphModel
 from tacit.version import __version__
+from tacit.words import Choice, Finding
 
-FORMAT = 4  # docs/reference/files.md has the table
+FORMAT = 5  # docs/reference/files.md has the table
 RECORD = "record.json"
 PAGE_METRICS = {"point_mae", "point_mse", "distribution_loss"}
 PAGE_TIMINGS = {"train_seconds", "steps"}
@@ -79,13 +80,13 @@ class Record(BaseModel):
     true_edge_probs: list[list[float]] | None = None
     converged: bool = True  # false if training stopped too early
     warnings: list[str] = []
-    choices: list[str] = []
+    choices: list[Choice] = []  # the options that were chosen from the data
     references: dict[str, dict[str, float]] = {}
     preparation: dict[str, Any] = {}
     coordinates: list[list[float]] | None = None
-    findings: list[str] = []
+    findings: list[Finding] = []  # of the assessment
     goodness: dict[str, Any] = {}
-    uncertainty: dict[str, float] = {}
+    uncertainty: dict[str, float | str] = {}
     answer: list[str] = []  # the first lines of the printed output and of the report
     evidence: dict[str, Any] = {}  # how edges were tested, and which are listed or required
     node_gains: dict[str, float] = {}  # node -> how much the edges improve its forecast, a share of its scaled CRPS

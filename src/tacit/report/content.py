@@ -32,6 +32,7 @@ from tacit.report.situations import (
     value_words,
     varying_rows,
 )
+from tacit.words import FindingKind
 
 
 def packed_background(run: Run) -> dict[str, Any] | None:
@@ -152,8 +153,8 @@ def leading_said(columns: EdgeTable) -> str:
 
 def findings(run: Run) -> list[str]:
     """Return the findings without the verdict of the fit test, which is shown before them."""
-    first: Any = (run.record.goodness.get("sentences") or [None])[0]
-    return [finding[:1].upper() + finding[1:] for finding in run.record.findings if finding != first]
+    further = [one.sentence for one in run.record.findings if one.kind != FindingKind.FIT_VERDICT]
+    return [line[:1].upper() + line[1:] for line in further]
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -208,10 +209,8 @@ UNTESTED = "The fit of the model was not tested."
 def verdict(run: Run) -> tuple[str, str, str]:
     """Return the verdict of the fit test: a CSS class, the verdict, and the tests behind it in brackets."""
     tested = run.record.goodness
-    said = (tested.get("sentences") or [UNTESTED])[0]
-    words, bracket, tests = said.partition(" (")
-    rest = f"({tests}." if bracket else ""
-    return KINDS[tested.get("fits")], words[0].upper() + words[1:], rest
+    words = tested.get("verdict", UNTESTED)
+    return KINDS[tested.get("fits")], words[0].upper() + words[1:], f"{tested['tests']}." if "tests" in tested else ""
 
 
 def answer(run: Run, columns: EdgeTable) -> list[str]:

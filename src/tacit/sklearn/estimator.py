@@ -30,15 +30,17 @@ from tacit.pipeline import (
     ClassForecasts,
     Fitted,
     OwnParts,
-    Plan,
     Source,
     add_identifiability,
     add_std_errors,
+    conclude,
     evaluate,
     goodness_on,
+    has_own_estimate,
     learn,
     new_pairs,
     require_constant,
+    resolve,
     same_dataset,
     settle_situations,
 )
@@ -194,13 +196,13 @@ class LearnedGraph:
     @property
     def findings_(self) -> list[str]:
         """The findings of the assessment, as sentences."""
-        return self._ready().record.findings
+        return [one.sentence for one in self._ready().record.findings]
 
     @property
     def notes_(self) -> list[str]:
         """Options that were chosen from the data, with the reasons, and warnings."""
         record = self._ready().record
-        return [*record.choices, *record.warnings]
+        return [*(choice.sentence for choice in record.choices), *record.warnings]
 
     @property
     def nodes_(self) -> list[str]:
@@ -319,7 +321,7 @@ class LearnedGraph:
         """Return the estimates that the standard errors belong to, of the regressions or bagged, and these errors."""
         fitted, edges = self._ready(), self._edges()
         centres, errors = (fitted.graph.placed(edges.known(name)) for name in ("bagged", "std_error"))
-        if "always" in fitted.record.uncertainty:
+        if has_own_estimate(fitted.record.uncertainty):
             centres = fitted.graph.edge_probs.detach().cpu()
         return centres, errors
 
@@ -344,15 +346,11 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         """
         raise NotImplementedError
 
-    def _data_keys(self) -> dict[str, Any]:
-        """Return the options of ``[data]`` that are parameters of the estimator."""
-        return {}
-
     def _learn(self: E, source: Source) -> E:
         """Fit with the pipeline of ``tacit fit``."""
         config, own = self._config()
         with self._progress() as listener:
-            plan = Plan.make(
+            fit = resolve(
                 source,
                 config,
                 seed=seed_of(self.random_state),
@@ -361,17 +359,17 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
                 own=own,
                 listener=listener,
             )
-            learned = learn(plan)
-            self._fitted, self._page = learned.conclude(), None
-        if not learned.complete:
+            fit = learn(fit)
+            self._fitted, self._page = conclude(fit), None
+        if not fit.complete:
             warnings.warn("stopped by the user: the model is only partly trained", ConvergenceWarning, stacklevel=3)
-        elif learned.too_early:
-            warnings.warn(learned.too_early, ConvergenceWarning, stacklevel=3)
+        elif fit.too_early:
+            warnings.warn(fit.too_early, ConvergenceWarning, stacklevel=3)
         return self
 
     def _config(self) -> tuple[FitConfig, OwnParts]:
         """Return the config of the parameters, with the columns that ``depends_on`` names."""
-        config, own = read_parameters(self.get_params(deep=False), self._data_keys())
+        config, own = read_parameters(self.get_params(deep=False))
         return settle_situations(config), own
 
     def _seed(self, random_state: Any) -> int:

@@ -230,14 +230,6 @@ class LatentGraphForecaster(LatentGraphEstimator):
         predictions = self.predict(X, "mean").to_numpy().reshape(known.shape)
         return r_squared(known.numpy(), predictions)
 
-    def _data_keys(self) -> dict[str, Any]:
-        """Return the options that were set; others may be set in ``data``."""
-        given = {name: to_python(getattr(self, name)) for name in ("horizon", "window", "targets", "series")}
-        names = self.covariates
-        several = hasattr(names, "__iter__") and not isinstance(names, str)
-        given["covariates"] = (tuple(names) or None) if several else names
-        return {name: value for name, value in given.items() if value is not None}
-
     def _source(self, X: Any, y: Any = None, *, reset: bool, covariates: Any = None) -> Source:  # noqa: N803
         del y
         require(

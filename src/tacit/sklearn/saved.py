@@ -20,15 +20,9 @@ import tacit.config
 from tacit.atomic_files import read_file, write_atomic
 from tacit.config import (
     OWN,
-    AssessmentOptions,
     Closed,
     DataOptions,
     FitConfig,
-    GraphOptions,
-    ModelConfig,
-    ObservationOptions,
-    PredictorOptions,
-    TrainingOptions,
     override,
 )
 from tacit.errors import InputError, require
@@ -38,7 +32,7 @@ from tacit.pipeline import OwnParts
 from tacit.records import INFINITE
 from tacit.tensor_files import Kind
 
-KIND = Kind("saved estimator", 4, "fit and save it again")
+KIND = Kind("saved estimator", 5, "fit and save it again")
 
 
 @dataclass(frozen=True)
@@ -160,28 +154,26 @@ def is_stored(value: Any) -> bool:
     return not (isinstance(encoded, dict) and "not stored" in encoded)
 
 
-SECTIONS: Mapping[str, type[Closed]] = {
-    "data": DataOptions,
-    "graph": GraphOptions,
-    "predictor": PredictorOptions,
-    "observation": ObservationOptions,
-    "model": ModelConfig,
-    "training": TrainingOptions,
-    "assessment": AssessmentOptions,
-}
+SECTIONS: Mapping[str, type[Closed]] = {name: type(field.default) for name, field in FitConfig.model_fields.items()}
 
 
-def read_parameters(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> tuple[FitConfig, OwnParts]:
+def read_parameters(parameters: Mapping[str, Any]) -> tuple[FitConfig, OwnParts]:
     """Return the config of the parameters of an estimator, and the parts that were passed as objects.
 
-    ``data`` are options of ``[data]`` that are parameters of the estimator.
+    A parameter with the name of a key of ``[data]`` is that key, unless it is left out.
     """
     for name, value in parameters.items():
         if isinstance(value, NotStored):
             raise InputError(f"{name} was a {value.what}, which is not stored; pass it with set_params({name}=...)")
     sections = {name: _section(name, parameters.get(name)) for name in SECTIONS}
     loss, predictor, candidates = parameters["loss"], parameters["predictor"], parameters["candidates"]
-    changes: dict[str, dict[str, Any]] = {"data": dict(data), "graph": {}, "model": {}, "predictor": {}}
+    changes: dict[str, dict[str, Any]] = {"data": {}, "graph": {}, "model": {}, "predictor": {}}
+    for name, field in DataOptions.model_fields.items():
+        value = to_python(parameters.get(name))
+        if field.default == () and hasattr(value, "__iter__") and not isinstance(value, str):
+            value = tuple(value) or None
+        if value is not None:
+            changes["data"][name] = value
     if parameters["density"] is not None:
         changes["graph"]["density"] = to_python(parameters["density"])
     if isinstance(loss, str):

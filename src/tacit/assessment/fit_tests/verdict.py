@@ -61,8 +61,8 @@ MEANING = {
 }
 
 
-def headline(found: "Goodness") -> str:
-    """Return whether the model fits, with the p-values of the tests; compare each with the named level."""
+def headline(found: "Goodness") -> tuple[str, str, str]:
+    """Return whether the model fits, the p-values of the tests (compare each with the named level), and what to do."""
     ranks, level = found.ranks_p_value, found.level
     if ranks is None:
         tests = f"kernel test {say_p(found.kernel.p_value, level)}, ranks not tested, {found.num_pairs} pairs"
@@ -70,10 +70,10 @@ def headline(found: "Goodness") -> str:
         kernel, by_ranks = (say_p(min(1.0, 2 * value), level) for value in (found.kernel.p_value, ranks))
         tests = f"kernel test {kernel}, ranks {by_ranks}, both corrected for two tests, {found.num_pairs} pairs"
     if found.fits is None:
-        return f"too few pairs to test the fit ({tests}): pass at least 20 observed pairs, preferably hundreds"
+        return "too few pairs to test the fit", tests, ": pass at least 20 observed pairs, preferably hundreds"
     if found.fits:
-        return f"the model fits: no evidence against it at the {100 * level:g}% level ({tests})"
-    return f"the model does not fit at the {100 * level:g}% level ({tests})"
+        return f"the model fits: no evidence against it at the {100 * level:g}% level", tests, ""
+    return f"the model does not fit at the {100 * level:g}% level", tests, ""
 
 
 def findings(found: "Goodness") -> list[str]:
@@ -103,45 +103,49 @@ def advice(found: "Goodness") -> list[str]:
         return []
     seen = shapes_seen(found)
     some = any(len(seen[shape]) < len(found.names) for shape in (U_SHAPED, HUMP) if shape in seen)
-    tries = []
+    tries = list[tuple[str, bool]]()  # what to try, and whether it changes the predictor, the loss or the training
+
+    def suggest(text: str, *, trains: bool = False) -> None:
+        tries.append((text, trains))
+
     if U_SHAPED in seen and found.noise == "none":
-        tries.append(
-            'an observation model (kind = "gaussian" or "gaussian_input"): the graph is the only randomness now'
-        )
+        suggest('an observation model (kind = "gaussian" or "gaussian_input"): the graph is the only randomness now')
     elif found.wider and tails_missed(found) > 0:
-        tries.append(f'{WIDER[found.noise]} (kind = "{found.wider}" in [observation])')
+        suggest(f'{WIDER[found.noise]} (kind = "{found.wider}" in [observation])')
     elif U_SHAPED in seen and not some:
         fewer = "fewer epochs, or patience" if found.trained else "more rows, or a shorter window"
-        tries.append(f"{fewer}: intervals that are too narrow everywhere often mean overfitting")
+        suggest(f"{fewer}: intervals that are too narrow everywhere often mean overfitting", trains=found.trained)
     elif HUMP in seen and not some:
         converged = "more epochs: noise or edge probabilities have not converged yet"
-        tries.append(converged if found.trained else "training by gradients (set epochs in [training])")
+        suggest(converged if found.trained else "training by gradients (set epochs in [training])", trains=True)
     if some and found.noise != "none":
         steady = (
             'noise whose size depends on the input (kind = "gaussian_input" in [observation]), or '
             if found.noise == "node"
             else ""
         )
-        tries.append(f"{steady}other inputs for {_nodes([*seen.get(U_SHAPED, ()), *seen.get(HUMP, ())])}")
+        suggest(f"{steady}other inputs for {_nodes([*seen.get(U_SHAPED, ()), *seen.get(HUMP, ())])}")
     elif some and HUMP in seen:
         more = "more epochs, or " if found.trained else ""
-        tries.append(f"{more}a more flexible predictor: the graph compensates for what the predictor cannot express")
+        text = f"{more}a more flexible predictor: the graph compensates for what the predictor cannot express"
+        suggest(text, trains=True)
     if TOO_LOW in seen or TOO_HIGH in seen:
-        tries.append("a check for drift between training and test, or for a missing input")
+        suggest("a check for drift between training and test, or for a missing input")
     if UNEVEN in seen:
         scale = "targets on another scale (a logarithm if they are skewed), or "
-        tries.append((scale if found.noise in REAL else "") + "a more flexible predictor")
+        suggest((scale if found.noise in REAL else "") + "a more flexible predictor", trains=True)
     if not seen:
         joint = found.kernel.parts["joint"] < min(found.kernel.parts["nodes"], found.kernel.parts["pooled"])
         if joint:
-            tries.append("a loss over all nodes at once (scope joint), since the dependence between nodes is wrong")
+            text = "a loss over all nodes at once (scope joint), since the dependence between nodes is wrong"
+            suggest(text, trains=True)
         last = "a longer window, or more epochs" if found.trained else "or a longer window"
-        tries.append(f"another or a more flexible predictor, {last}")
+        suggest(f"another or a more flexible predictor, {last}", trains=True)
     if any(found.no_spread):
-        tries.append("a check of edge probabilities at exactly 0 or 1: such edges have no spread")
-    if found.noise == "joint":  # fitted by regressions: no other predictor or training applies
-        tries = [one for one in tries if "epochs" not in one and "predictor" not in one and "loss" not in one]
-    return ["try: " + "; ".join(tries)] if tries else []
+        suggest("a check of edge probabilities at exactly 0 or 1: such edges have no spread")
+    # Joint noise is fitted by regressions: no other predictor, loss or training applies.
+    possible = [text for text, trains in tries if not (trains and found.noise == "joint")]
+    return ["try: " + "; ".join(possible)] if possible else []
 
 
 def tails_missed(found: "Goodness") -> float:
@@ -264,12 +268,14 @@ class Goodness:
 
     def sentences(self) -> list[str]:
         """Return the verdict as sentences: whether the model fits, what is wrong and by how much, and what to try."""
-        return [headline(self), *findings(self), *advice(self)]
+        verdict, tests, remedy = headline(self)
+        return [f"{verdict} ({tests}){remedy}", *findings(self), *advice(self)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers, strings, lists and None, for a record in JSON."""
-        verdict = {"fits": self.fits, "p_value": self.p_value, "sentences": self.sentences()}
-        return json.loads(json.dumps(asdict(self) | verdict))  # type: ignore[no-any-return]
+        verdict, tests, remedy = headline(self)
+        said = {"verdict": verdict, "tests": f"({tests}){remedy}", "sentences": self.sentences()}
+        return json.loads(json.dumps(asdict(self) | {"fits": self.fits, "p_value": self.p_value} | said))  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Goodness":

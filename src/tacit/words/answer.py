@@ -1,13 +1,11 @@
-"""The answer of a fit in a few sentences, the listed edges, and effects within a step."""
+"""The answer of a fit in a few sentences: whether there is a graph, which edges are listed, how often they act."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Shaped
-from torch import Tensor
 
-from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, RULE, WithinStep
+from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, RULE
 from tacit.assessment.uncertainty import ALWAYS_ABOVE
 from tacit.edges import ACTS, OPEN, EdgeTable, false_discoveries
 from tacit.local import is_clear
@@ -29,16 +27,6 @@ GAUSSIAN = (
     "The noise is compatible with a Gaussian distribution ({p}): directions within the step are known only where "
     "lagged parents or rules give them."
 )
-
-
-def within_columns(within: WithinStep) -> dict[str, Tensor]:
-    """Return the columns of ``edges.csv``; a node has no effect on itself within a step."""
-    own = torch.eye(len(within.probs), dtype=torch.bool)
-    return {
-        "within_step": within.probs.float().masked_fill(own, torch.nan),
-        "direction": within.directions.masked_fill(own, 0).to(torch.uint8),
-        "exists_either": within.either.float().masked_fill(own, torch.nan),
-    }
 
 
 def acting_within(edges: EdgeTable, listed: Mask) -> Mask:
