@@ -5,8 +5,7 @@ import pandas as pd
 import torch
 
 from tacit.config import FitConfig, override
-from tacit.pipeline import Plan, fitting, job, read_source
-from tacit.pipeline.job import run_fit
+from tacit.pipeline import Plan, fitting, job, read_source, run_fit
 
 NODES = ("north", "east", "south", "west")
 QUICK = {

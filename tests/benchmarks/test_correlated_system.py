@@ -16,7 +16,6 @@ from benchmarks.studies.correlated_system import (
 from scipy.optimize import minimize
 
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import MMD, EnergyScore, RationalQuadratic
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -125,6 +124,5 @@ def test_untied_edges_give_the_pairs_of_the_plain_system():
     assert not torch.equal(plain.targets, CorrelatedSystem().generate(20).targets)
 
 
-def test_sources_of_another_shape_are_refused(unchecked):
-    with pytest.raises(InputError, match=r"sources and turned need the shape of edge_probs, \(12, 12\)"):
-        CorrelatedGraph(community_edge_probs(), *rows_together(torch.ones(3, 3).bool()))
+def test_sources_of_another_shape_are_refused(unchecked, refused):
+    refused(CorrelatedGraph, community_edge_probs(), *rows_together(torch.ones(3, 3).bool()))

@@ -8,8 +8,8 @@ from benchmarks.studies.gpvar_methods import Steps, regression, trained
 from benchmarks.studies.gpvar_system import GPVARSystem
 from benchmarks.studies.ranking import edge_ranking
 
-from tacit.data.regression import ridge_regression
-from tacit.experiments.study import Listener, Options
+from tacit.data import ridge_regression
+from tacit.experiments import Listener, Options
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise

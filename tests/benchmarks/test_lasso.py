@@ -5,8 +5,7 @@ from benchmarks.studies.lasso import lasso_path, lasso_regression
 from benchmarks.studies.ranking import edge_ranking
 from sklearn.linear_model import Lasso
 
-from tacit.data import Pairs
-from tacit.data.regression import ridge_regression
+from tacit.data import Pairs, ridge_regression
 
 
 def test_each_weight_of_the_lasso_path_meets_the_conditions_of_a_minimum(rng):

@@ -5,7 +5,8 @@ import re
 import pytest
 from typer.main import get_command
 
-from tacit.cli import app, main
+from commands import call
+from tacit.cli import app
 
 COMMANDS = sorted(get_command(app).commands)
 
@@ -14,18 +15,16 @@ COMMANDS = sorted(get_command(app).commands)
 @pytest.mark.parametrize("columns", ["80", "200"])
 def test_every_help_page_fits_80_columns(command, columns, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", columns)
-    with pytest.raises(SystemExit) as ended:
-        main([*command, "--help"])
+    code = call(*command, "--help")
     page = capsys.readouterr().out
-    assert ended.value.code == 0
+    assert code == 0
     assert max(map(len, page.splitlines())) <= 80
     assert "<list" not in page
     assert not re.search(r"[{}]|<path>|<str>", page)
 
 
 def test_options_of_fit_are_under_headings(capsys):
-    with pytest.raises(SystemExit):
-        main(["fit", "--help"])
+    call("fit", "--help")
     page = capsys.readouterr().out
     sections = dict(re.findall(r"^(\w+):\n((?:  .*\n)+)", page, re.MULTILINE))
     assert list(sections) == ["Arguments", "Data", "Graph", "Assessment", "Options"]

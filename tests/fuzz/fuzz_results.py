@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tacit.pipeline.plan import Plan
+from tacit.pipeline import Plan
 
 
 class Planned(BaseException):

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import oracles
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, boolean_powers, reachability, walks_within
 
 
@@ -87,16 +86,9 @@ def test_reachability_against_search(rng):
             assert torch.equal(walks_within(adjacency[None, None], steps)[0, 0], as_matrix(ever))
 
 
-def test_errors(unchecked):
-    with pytest.raises(
-        InputError, match=r"edge_probs must have values in \[0, 1\], got 1\.5 at \[0, 1\]; pass probabilities"
-    ):
-        BernoulliGraph(torch.tensor([[0.0, 1.5], [0.0, 0.0]]))
-    with pytest.raises(InputError, match=r"edge_probs must have values in \[0, 1\], got nan at \[1, 0\]"):
-        BernoulliGraph(torch.tensor([[0.0, 0.5], [torch.nan, 0.0]]))
-    with pytest.raises(InputError, match=r"low and high must satisfy 0 <= low <= high <= 1, got 0.5 and 0.2"):
-        BernoulliGraph.uniform(3, low=0.5, high=0.2, generator=torch.Generator())
-    with pytest.raises(InputError, match="num_nodes must be an integer of at least 1, got 0"):
-        BernoulliGraph.uniform(0, generator=torch.Generator())
-    with pytest.raises(InputError, match="num_graphs must be an integer of at least 1, got 0"):
-        BernoulliGraph(torch.zeros(2, 2)).sample(0, generator=torch.Generator())
+def test_errors(unchecked, refused):
+    refused(BernoulliGraph, torch.tensor([[0.0, 1.5], [0.0, 0.0]]))
+    refused(BernoulliGraph, torch.tensor([[0.0, 0.5], [torch.nan, 0.0]]))
+    refused(BernoulliGraph.uniform, 3, low=0.5, high=0.2, generator=torch.Generator())
+    refused(BernoulliGraph.uniform, 0, generator=torch.Generator())
+    refused(BernoulliGraph(torch.zeros(2, 2)).sample, 0, generator=torch.Generator())

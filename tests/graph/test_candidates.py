@@ -1,6 +1,5 @@
 """Candidate edges by distance and by correlation, against all pairs in matrices."""
 
-import re
 import tracemalloc
 
 import pytest
@@ -8,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import InputError
 from tacit.graph import EdgeRules, correlated_pairs, nearest, nearest_candidates
 from tacit.graph import candidate_edges as footprint
 
@@ -174,16 +172,10 @@ def test_correlated_on_a_gpu(rng):
     assert torch.equal(candidates.to("cpu").sources, correlated_candidates(series, 5).sources)
 
 
-def test_tables_that_do_not_fit_are_refused_first(rng, monkeypatch):
+def test_tables_that_do_not_fit_are_refused_first(rng, monkeypatch, refused):
     monkeypatch.setattr(footprint, "free_bytes", lambda _: 100)
-    with pytest.raises(
-        InputError, match="a table of 20 candidate edges requires about 1 MB of memory, but 1 MB is free; lower"
-    ):
-        nearest_candidates(torch.rand(10, 2, generator=rng), 2, metric="euclidean")
-    with pytest.raises(
-        InputError, match="a table of 20 candidate edges requires about 1 MB of memory, but 1 MB is free; lower"
-    ):
-        correlated_candidates(torch.rand(10, 10, generator=rng), 2)
+    refused(nearest_candidates, torch.rand(10, 2, generator=rng), 2, metric="euclidean")
+    refused(correlated_candidates, torch.rand(10, 10, generator=rng), 2)
 
 
 def test_as_candidates_of_rules(rng):
@@ -199,49 +191,22 @@ def test_nodes_without_an_edge_are_named():
 
 
 WRONG = {
-    "k too large": ([[0.0, 0.0], [10.0, 10.0]], 2, "euclidean", "k must be below the number of nodes, 2, got 2"),
-    "no k": ([[0.0, 0.0], [10.0, 10.0]], 0, "euclidean", "k must be an integer of at least 1, got 0"),
-    "metric": ([[0.0], [1.0]], 1, "haversine", "metric must be one of great_circle, euclidean, got 'haversine'"),
-    "latitude": (
-        [[40.0, 80.0], [116.0, 40.0]],
-        1,
-        "great_circle",
-        "must have latitude from -90 to 90, got 116 for node 1; pass degrees, latitude f",
-    ),
-    "longitude": (
-        [[40.0, 500.0], [11.0, 40.0]],
-        1,
-        "great_circle",
-        "must have longitude from -360 to 360, got 500 for node 0",
-    ),
-    "columns": (
-        [[0.0] * 3] * 3,
-        1,
-        "great_circle",
-        "must have two columns, latitude and longitude, for metric='great_circ",
-    ),
-    "NaN": (
-        [[0.0], [torch.nan]],
-        1,
-        "euclidean",
-        "coordinates must have finite numbers, got NaN or infinity for node 1",
-    ),
-    "huge": (
-        [[0.0], [1e200]],
-        1,
-        "euclidean",
-        "coordinates must have numbers from -1e+150 to 1e+150, got 1e+200 for node 1",
-    ),
+    "k too large": ([[0.0, 0.0], [10.0, 10.0]], 2, "euclidean"),
+    "no k": ([[0.0, 0.0], [10.0, 10.0]], 0, "euclidean"),
+    "metric": ([[0.0], [1.0]], 1, "haversine"),
+    "latitude": ([[40.0, 80.0], [116.0, 40.0]], 1, "great_circle"),
+    "longitude": ([[40.0, 500.0], [11.0, 40.0]], 1, "great_circle"),
+    "columns": ([[0.0] * 3] * 3, 1, "great_circle"),
+    "NaN": ([[0.0], [torch.nan]], 1, "euclidean"),
+    "huge": ([[0.0], [1e200]], 1, "euclidean"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_coordinates(name, unchecked):
-    places, k, metric, message = WRONG[name]
-    with pytest.raises(InputError, match=re.escape(message)):
-        nearest_candidates(torch.tensor(places, dtype=torch.double), k, metric=metric)
+def test_wrong_coordinates(name, unchecked, refused):
+    places, k, metric = WRONG[name]
+    refused(nearest_candidates, torch.tensor(places, dtype=torch.double), k, metric=metric)
 
 
-def test_coordinates_that_are_no_tensor(unchecked):
-    with pytest.raises(InputError, match="coordinates must be a tensor of floats of shape"):
-        nearest_candidates([[0.0, 1.0]], 1, metric="euclidean")
+def test_coordinates_that_are_no_tensor(unchecked, refused):
+    refused(nearest_candidates, [[0.0, 1.0]], 1, metric="euclidean")

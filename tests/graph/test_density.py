@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, density_prior
 from tacit.losses import NoisyEnergyScore
 from tacit.observation import HeadGaussianNoise
@@ -48,20 +47,16 @@ def test_free_weights_leave_the_density_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        ((0, 1.0, 10, 5), "density must be a share strictly between 0 and 1, got 0; pass for example 0.1"),
-        ((1.0, 1.0, 10, 5), "density must be a share strictly between 0 and 1, got 1.0"),
-        (
-            (0.1, 0.0, 10, 5),
-            "sigma must be a positive number, got 0.0; pass the standard deviation of a regression's residuals",
-        ),
-        ((0.1, math.nan, 10, 5), "sigma must be a positive number, got nan"),
-        ((0.1, 1.0, 0, 5), "num_pairs must be an integer of at least 1, got 0"),
-        ((0.1, 1.0, 10, 0), "num_nodes must be an integer of at least 1, got 0"),
-        ((0.1, 1.0, 10, 5, -1), "num_weights must be an integer of at least 0, got -1"),
+        (0, 1.0, 10, 5),
+        (1.0, 1.0, 10, 5),
+        (0.1, 0.0, 10, 5),
+        (0.1, math.nan, 10, 5),
+        (0.1, 1.0, 0, 5),
+        (0.1, 1.0, 10, 0),
+        (0.1, 1.0, 10, 5, -1),
     ],
 )
-def test_bad_arguments(arguments, message, unchecked):
-    with pytest.raises(InputError, match=message):
-        density_prior(*arguments)
+def test_bad_arguments(arguments, unchecked, refused):
+    refused(density_prior, *arguments)

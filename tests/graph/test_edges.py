@@ -114,80 +114,39 @@ def test_rules_hold_through_a_training(rng, symmetric):
 
 
 CONTRADICTIONS = {
-    "required and forbidden": (
-        {"required": {("a", "b")}, "forbidden": {(0, 1)}},
-        "required and forbidden both name edge 'a -> b'; drop one of them",
-    ),
-    "either way": (
-        {"required": {("a", "b")}, "forbidden": {("b", "a")}, "symmetric": True},
-        "required and forbidden both name edge 'b -- a'; drop one of them",
-    ),
-    "required self-loop": (
-        {"required": {("c", "c")}},
-        "required names edge 'c -> c', but self-loops are disabled; drop it, or set self_loops=True",
-    ),
-    "self-loop with a prior": (
-        {"priors": {("c", "c"): 0.5}},
-        "priors names edge 'c -> c', but self-loops are disabled",
-    ),
-    "required, no candidate": (
-        {"required": {("a", "b")}, "candidates": {("b", "a")}},
-        "required names edge 'a -> b', which is not among the candidates; add it to them",
-    ),
-    "prior, no candidate": (
-        {"priors": {("a", "b"): 0.4}, "candidates": torch.zeros(4, 4, dtype=torch.bool)},
-        "priors names edge 'a -> b', which is not among the candidates",
-    ),
-    "prior on forbidden": (
-        {"priors": {("a", "b"): 0.4}, "forbidden": {("a", "b")}},
-        "priors names edge 'a -> b', which is forbidden; drop one of them",
-    ),
-    "prior on required": (
-        {"priors": {("a", "b"): 0.4}, "required": {("a", "b")}},
-        "priors names edge 'a -> b', which is required; drop one of them",
-    ),
-    "certain prior": (
-        {"priors": {("a", "b"): 1.0}},
-        "priors must have probabilities strictly between 0 and 1, got 1.0 for edge 'a -> b'; use forbidden or required",
-    ),
-    "prior in words": ({"priors": {("a", "b"): "likely"}}, "strictly between 0 and 1, got 'likely' for edge 'a -> b'"),
-    "two priors": (
-        {"priors": {("a", "b"): 0.2, ("b", "a"): 0.3}, "symmetric": True},
-        "priors gives edge 'b -- a' both 0.2 and 0.3; keep one",
-    ),
-    "priors as a set": ({"priors": {("a", "b")}}, "priors must have a probability for each edge, got"),
-    "unknown name": ({"forbidden": {("a", "bb")}}, "forbidden names unknown node 'bb'; did you mean 'b'?"),
-    "unknown number": ({"required": {(0, 4)}}, "required must be nodes by name or by number from 0 to 3, got 4"),
-    "no pair": ({"required": {("a", "b", "c")}}, r"required must be edges as \(source, target\), got"),
-    "a word": ({"required": "ab"}, r"required must be a set of edges \(source, target\), got 'ab'"),
-    "mask of floats": (
-        {"candidates": torch.ones(4, 4)},
-        r"candidates must be a mask of booleans of shape \(4, 4\), got torch.float32 of \(4, 4\)",
-    ),
-    "mask of three": (
-        {"candidates": torch.ones(3, 3, dtype=torch.bool)},
-        r"must be a mask .* got torch.bool of \(3, 3\)",
-    ),
+    "required and forbidden": {"required": {("a", "b")}, "forbidden": {(0, 1)}},
+    "either way": {"required": {("a", "b")}, "forbidden": {("b", "a")}, "symmetric": True},
+    "required self-loop": {"required": {("c", "c")}},
+    "self-loop with a prior": {"priors": {("c", "c"): 0.5}},
+    "required, no candidate": {"required": {("a", "b")}, "candidates": {("b", "a")}},
+    "prior, no candidate": {"priors": {("a", "b"): 0.4}, "candidates": torch.zeros(4, 4, dtype=torch.bool)},
+    "prior on forbidden": {"priors": {("a", "b"): 0.4}, "forbidden": {("a", "b")}},
+    "prior on required": {"priors": {("a", "b"): 0.4}, "required": {("a", "b")}},
+    "certain prior": {"priors": {("a", "b"): 1.0}},
+    "prior in words": {"priors": {("a", "b"): "likely"}},
+    "two priors": {"priors": {("a", "b"): 0.2, ("b", "a"): 0.3}, "symmetric": True},
+    "priors as a set": {"priors": {("a", "b")}},
+    "unknown name": {"forbidden": {("a", "bb")}},
+    "unknown number": {"required": {(0, 4)}},
+    "no pair": {"required": {("a", "b", "c")}},
+    "a word": {"required": "ab"},
+    "mask of floats": {"candidates": torch.ones(4, 4)},
+    "mask of three": {"candidates": torch.ones(3, 3, dtype=torch.bool)},
 }
 
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
-def test_contradictions_name_the_edge(name, unchecked):
-    choices, message = CONTRADICTIONS[name]
-    with pytest.raises(InputError, match=message):
-        EdgeRules(NODES, **choices)
+def test_contradictions_name_the_edge(name, unchecked, refused):
+    choices = CONTRADICTIONS[name]
+    refused(EdgeRules, NODES, **choices)
 
 
-def test_nodes_need_names_that_differ(unchecked):
-    with pytest.raises(InputError, match="nodes must have names that differ, got 'a' twice; rename one"):
-        EdgeRules(("a", "b", "a"))
+def test_nodes_need_names_that_differ(unchecked, refused):
+    refused(EdgeRules, ("a", "b", "a"))
     for wrong in ((), ("a", ""), ("a", 1), "ab"):
-        with pytest.raises(InputError, match="nodes must be a tuple of names, got"):
-            EdgeRules(wrong)
-    with pytest.raises(InputError, match=r"low and high must satisfy 0 <= low <= high <= 1, got 0.5 and 0.2"):
-        EdgeRules(NODES).build(generator=torch.Generator(), low=0.5, high=0.2)
-    with pytest.raises(InputError, match="default must be a probability strictly between 0 and 1, got 1; pass for"):
-        EdgeRules(NODES).prior(default=1)
+        refused(EdgeRules, wrong)
+    refused(EdgeRules(NODES).build, generator=torch.Generator(), low=0.5, high=0.2)
+    refused(EdgeRules(NODES).prior, default=1)
 
 
 def in_slots(matrix, candidates):
@@ -223,17 +182,14 @@ def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
         assert as_table.penalty(table).item() == pytest.approx(over_all.penalty(matrix).item(), rel=1e-5)
 
 
-def test_a_table_needs_candidates_that_have_a_direction():
+def test_a_table_needs_candidates_that_have_a_direction(refused):
     with pytest.raises(InputError, match="a table of candidates requires candidates, got none; name some"):
         _ = EdgeRules(NODES).candidate_edges
     with pytest.raises(
         InputError, match="a table of candidates must have directed edges, got symmetric; leave symmetric out"
     ):
         _ = EdgeRules(NODES, candidates={("a", "b")}, symmetric=True).candidate_edges
-    with pytest.raises(
-        InputError, match="candidates must be a table of 4 nodes, got one of 3; make it for these nodes"
-    ):
-        EdgeRules(NODES, candidates=CandidateEdges.from_mask(torch.ones(3, 3, dtype=torch.bool)))
+    refused(EdgeRules, NODES, candidates=CandidateEdges.from_mask(torch.ones(3, 3, dtype=torch.bool)))
 
 
 def test_rules_of_many_nodes_need_no_matrix(rng):

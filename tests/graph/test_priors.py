@@ -36,7 +36,7 @@ def test_finite_at_zero_and_one(link):
     assert torch.isfinite(for_raw).all()
 
 
-def test_bad_priors(unchecked):
+def test_bad_priors(unchecked, refused):
     for bad in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(
             InputError, match=rf"prior must have probabilities strictly between 0 and 1, got {bad:g}; to req"
@@ -44,22 +44,14 @@ def test_bad_priors(unchecked):
             EdgePrior(bad)
     matrix = torch.full((2, 2), 0.5)
     matrix[1, 0] = 1.0
-    with pytest.raises(
-        InputError, match=r"strictly between 0 and 1, got 1 at \[1, 0\]; to require or forbid an edge, fix"
-    ):
-        EdgePrior(matrix)
-    with pytest.raises(InputError, match=r"prior must be one probability or a matrix of floats, got .* \(3,\)"):
-        EdgePrior(torch.full((3,), 0.5))
-    with pytest.raises(InputError, match=r"prior must be one probability or a matrix of floats, got torch\.int64"):
-        EdgePrior(torch.ones(2, 2).long())
+    refused(EdgePrior, matrix)
+    refused(EdgePrior, torch.full((3,), 0.5))
+    refused(EdgePrior, torch.ones(2, 2).long())
     for weight in (0.0, -1.0, float("inf")):
-        with pytest.raises(InputError, match=r"weight of a prior must be positive, got .* leave the prior out"):
-            EdgePrior(0.5, weight=weight)
+        refused(EdgePrior, 0.5, weight=weight)
     for wrong in ("a", None, [[0.1], [0.2, 0.3]]):
-        with pytest.raises(InputError, match="prior must be one probability or a matrix of floats, got"):
-            EdgePrior(wrong)
-    with pytest.raises(InputError, match="weight of a prior must be positive, got '1'"):
-        EdgePrior(0.5, weight="1")
+        refused(EdgePrior, wrong)
+    refused(EdgePrior, 0.5, weight="1")
 
 
 def test_a_prior_says_what_it_is():

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from gated_nodes import fitted
-from tacit.local import Dependence, GatedRegression
-from tacit.local.gates import CLOSE, QUANTILE, choose_gates, judge_gates
+from tacit.local import QUANTILE, Dependence, GatedRegression, choose_gates, judge_gates
+from tacit.local.gates import CLOSE
 from tacit.observation import GaussianNoise
 
 DOUBLE = torch.float64

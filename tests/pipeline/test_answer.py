@@ -12,8 +12,8 @@ from tacit.cli.answers import print_fit
 from tacit.config import FitConfig
 from tacit.edges import EdgeTable, LagTable
 from tacit.graph import BernoulliGraph, CandidateEdges
+from tacit.pipeline import FitJob
 from tacit.pipeline.answer import HIDDEN, IMITATED, answer_sentences, caveats
-from tacit.pipeline.job import FitJob
 from tacit.pipeline.model_evidence import why_unknown
 
 NODES = ("a", "b", "c")

@@ -11,19 +11,17 @@ import pandas as pd
 import pytest
 import torch
 
+from commands import call
 from own_files import NODES, learn, quick, series
-from tacit.assessment.identification import CERTAIN
-from tacit.assessment.identification.representations import Representation
-from tacit.cli import main
+from tacit.assessment.identification import CERTAIN, Representation
 from tacit.cli.answers import print_fit
 from tacit.config import AssessmentOptions
 from tacit.edges import EdgeTable
 from tacit.errors import InputError, TrainingError
 from tacit.local import Difference
-from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
+from tacit.pipeline import Fitted, assessment, comparisons, fitting, run_fit, std_errors
 from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representations
 from tacit.pipeline.findings import Assessment, as_done
-from tacit.pipeline.job import run_fit
 from tacit.pipeline.preparation import block_length
 from tacit.records import read_run
 from tacit.training import FitSettings
@@ -34,12 +32,6 @@ def whole(folder, tmp_path_factory):
     """A run with everything that can be found out."""
     settings = {"bootstrap_replicas": 6, "controls": True}
     return learn(folder / "wide.csv", tmp_path_factory.mktemp("whole") / "run", assessment=settings)[0]
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(argument) for argument in arguments])
-    return end.value.code
 
 
 def test_edges_carry_errors_intervals_flags_and_the_bagged_estimate(whole):

@@ -10,11 +10,9 @@ import torch
 from parent_sets import var_series
 from tacit.assessment.evidence import KEEP
 from tacit.config import FitConfig
+from tacit.pipeline import Plan, learn, read_table
 from tacit.pipeline.building import build_model
-from tacit.pipeline.fitting import learn
 from tacit.pipeline.model_evidence import needed_after_all
-from tacit.pipeline.plan import Plan
-from tacit.pipeline.sources import read_table
 
 WEIGHTS = np.array([[0.5, 0.4, 0.0], [0.0, 0.3, 0.0], [0.0, 0.4, 0.4]])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit.cli import main
+from commands import call
 from tacit.config import AssessmentOptions, GraphOptions
 from tacit.edges import EdgeTable, edges_text, read_edges
 from tacit.records import read_run
@@ -35,9 +35,7 @@ def half(rows=600, seed=0):
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("changes")
     half().to_csv(folder / "table.csv", index=False)
-    with pytest.raises(SystemExit) as caught:
-        main(["fit", str(folder / "table.csv"), "--quick", "--quiet", "--out", str(folder / "run")])
-    assert caught.value.code == 0
+    assert call("fit", folder / "table.csv", "--quick", "--quiet", "--out", folder / "run") == 0
     return folder / "run"
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import tacit
+from commands import call
 from parent_sets import var_series
-from tacit.cli import main
 from tacit.config import AssessmentOptions, GraphOptions
 from tacit.edges import EdgeTable, edges_text, schema
 from tacit.report import strongest_edges
@@ -87,9 +87,7 @@ def test_a_saved_fit_has_the_same_groups(fitted, tmp_path):
 
 def test_a_run_directory_has_the_same_groups(tmp_path, capsys):
     table().to_csv(tmp_path / "table.csv", index=False)
-    with pytest.raises(SystemExit) as caught:
-        main(["fit", str(tmp_path / "table.csv"), "--quick", "--out", str(tmp_path / "run")])
-    assert caught.value.code == 0
+    assert call("fit", tmp_path / "table.csv", "--quick", "--out", tmp_path / "run") == 0
     assert f"{GROUP} -> tank 1.00" in capsys.readouterr().err
     loaded = tacit.load(tmp_path / "run")
     assert loaded.listed_edges().group.tolist().count(GROUP) == 1

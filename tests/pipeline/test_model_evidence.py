@@ -9,12 +9,11 @@ import torch
 
 from tacit.assessment.evidence.model_evidence import Course
 from tacit.config import FitConfig
-from tacit.data.pair_tables import pairs_from_arrays
+from tacit.data import pairs_from_arrays
 from tacit.graph import BernoulliGraph
+from tacit.pipeline import Plan, Source
 from tacit.pipeline.fitting import fit_settings
 from tacit.pipeline.model_evidence import judge_edges, judges_edges, prior_probs
-from tacit.pipeline.plan import Plan
-from tacit.pipeline.sources import Source
 from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, fit
 

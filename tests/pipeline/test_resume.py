@@ -12,22 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from commands import call
 from stopped_runs import QUICK, begin, content, end, signal_at_step
-from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
 from tacit.pipeline import Fitted, fitting, job
 from tacit.pipeline.job import CHECKPOINT
 from tacit.records import CALL, RECORD, read_run
-from tacit.training.checkpoint import KIND, Checkpoints
+from tacit.training import Checkpoints
+from tacit.training.checkpoint import KIND
 
 kill_at_step = partial(signal_at_step, number=signal.SIGKILL)
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return caught.value.code
 
 
 def everything(run):

@@ -3,7 +3,6 @@ import torch
 from torch import nn
 
 import oracles
-from tacit.errors import InputError
 from tacit.predictors import HopPredictor, initial_parameters, num_hops_of
 
 
@@ -42,10 +41,7 @@ def test_initial_parameters_follow_the_generator_and_leave_the_global_one_alone(
     assert num_hops_of(network) is None
 
 
-def test_errors(unchecked):
-    with pytest.raises(InputError, match=r"hop_weights must have shape \(hops, in_channels, channels\), got \(2, 4\)"):
-        HopPredictor(torch.zeros(2, 4))
-    with pytest.raises(InputError, match="hop_weights must have finite numbers"):
-        HopPredictor(torch.full((2, 4, 1), torch.nan))
-    with pytest.raises(InputError, match="num_hops must be an integer of at least 1, got 0"):
-        HopPredictor.random(0, 4, generator=torch.Generator())
+def test_errors(unchecked, refused):
+    refused(HopPredictor, torch.zeros(2, 4))
+    refused(HopPredictor, torch.full((2, 4, 1), torch.nan))
+    refused(HopPredictor.random, 0, 4, generator=torch.Generator())

@@ -7,7 +7,6 @@ import pytest
 from gated_tables import gated
 from tacit import LatentGraphForecaster, LatentGraphRegressor
 from tacit.config import AssessmentOptions, GraphOptions
-from tacit.errors import InputError
 
 QUICK = {"predictor": "filter", "assessment": AssessmentOptions(enabled=False)}
 
@@ -52,13 +51,12 @@ def test_it_must_be_asked(table):
     assert "varies" not in model.edges_
 
 
-def test_later_stages_refuse_it(forecaster, table):
+def test_later_stages_refuse_it(forecaster, table, refused):
     for call in (forecaster.estimate_std_errors, forecaster.identify):
-        with pytest.raises(InputError, match="requires a graph with one probability per edge"):
-            call(table)
+        refused(call, table)
 
 
-def test_pairs_take_covariates():
+def test_pairs_take_covariates(refused):
     rng = np.random.default_rng(0)
     x, gate = rng.normal(size=(900, 2)), pd.DataFrame({"gate": rng.choice(["open", "shut"], size=900)})
     acts = rng.random(900) < np.where(gate.gate == "open", 0.9, 0.1)
@@ -69,8 +67,6 @@ def test_pairs_take_covariates():
     one = np.array([[0.0, 1.0]])
     open_, shut = (model.predict(one, covariates={"gate": [word]})[0, 0] for word in ("open", "shut"))
     assert open_ > shut + 0.5
-    with pytest.raises(InputError, match="depends_on names 'gate', but there are no covariates"):
-        model.predict(one)
-    with pytest.raises(InputError, match="must have the levels of the training data, open, shut, got 'ajar'"):
-        model.predict(one, covariates={"gate": ["ajar"]})
+    refused(model.predict, one)
+    refused(model.predict, one, covariates={"gate": ["ajar"]})
     assert model.score(x, y, covariates=gate) > 0

@@ -12,8 +12,7 @@ import torch
 
 import tacit.atomic_files
 import tacit.training.checkpoint
-from tacit.data import Pairs
-from tacit.data.resampling import bootstrap_rows
+from tacit.data import Pairs, bootstrap_rows
 from tacit.errors import InputError
 from tacit.estimators import Concrete
 from tacit.graph import BernoulliGraph, EdgePrior, SineSquared
@@ -227,54 +226,48 @@ def test_how_often(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"settings": dataclasses.replace(SETTINGS, epochs=5)}, "epochs is 5 here and 3 there"),
-        ({"settings": dataclasses.replace(SETTINGS, halve_after=(1,))}, r"halve_after is \[1\] here and \[\] there"),
-        ({"settings": dataclasses.replace(SETTINGS, schedule=CosineDecay(0.2))}, "another schedule;"),
-        (
-            {"settings": dataclasses.replace(SETTINGS, min_draws_per_edge=0.5)},
-            "min_draws_per_edge is 0.5 here and 1.0 there",
-        ),
-        ({"seeds": (3, 8)}, r"seeds is \[3, 8\] here and \[3, 7\] there"),
-        ({"compile": True}, "compile is True here and False there"),
-        ({"lift": "vmap"}, "lift is vmap here and loop there"),
-        ({"choices": {"loss": EnergyScore(scope="joint")}}, "another loss"),
-        ({"choices": {"loss": EnergyScore(baseline="none")}}, "another loss"),
-        ({"choices": {"estimator": Concrete(1.0, 0.2)}}, "another estimator"),
-        ({"choices": {"prior": EdgePrior(0.2)}}, "another prior"),
-        ({"choices": {"observation": GaussianNoise(3)}}, "another observation"),
-        ({"choices": {"link": SineSquared()}}, "another graph"),
-        ({"choices": {"share_graphs": True}}, "share_graphs is True here and False there"),
-        ({"choices": {"predictor": NotLiftable(torch.ones(2, 2, 1))}}, "another predictor"),
-        ({"choices": {"predictor": HopPredictor(torch.ones(3, 2, 1))}}, "parameters is"),
-        ({"start_at_model": True}, "another start"),
-        ({"missing": True}, "another training mask, another validation mask"),
-        ({"resamples": torch.zeros(2, 40, dtype=torch.int64)}, "another resamples"),
-        ({"trace": Trace(2, see)}, "trace is 2 here and None there"),
+        {"settings": dataclasses.replace(SETTINGS, epochs=5)},
+        {"settings": dataclasses.replace(SETTINGS, halve_after=(1,))},
+        {"settings": dataclasses.replace(SETTINGS, schedule=CosineDecay(0.2))},
+        {"settings": dataclasses.replace(SETTINGS, min_draws_per_edge=0.5)},
+        {"seeds": (3, 8)},
+        {"compile": True},
+        {"lift": "vmap"},
+        {"choices": {"loss": EnergyScore(scope="joint")}},
+        {"choices": {"loss": EnergyScore(baseline="none")}},
+        {"choices": {"estimator": Concrete(1.0, 0.2)}},
+        {"choices": {"prior": EdgePrior(0.2)}},
+        {"choices": {"observation": GaussianNoise(3)}},
+        {"choices": {"link": SineSquared()}},
+        {"choices": {"share_graphs": True}},
+        {"choices": {"predictor": NotLiftable(torch.ones(2, 2, 1))}},
+        {"choices": {"predictor": HopPredictor(torch.ones(3, 2, 1))}},
+        {"start_at_model": True},
+        {"missing": True},
+        {"resamples": torch.zeros(2, 40, dtype=torch.int64)},
+        {"trace": Trace(2, see)},
     ],
 )
-def test_another_training_is_refused(changes, message, tmp_path):
+def test_another_training_is_refused(changes, tmp_path, refused):
     path = tmp_path / "fit.safetensors"
     with pytest.raises(Stop):
         learn(Checkpoints(path, every=0), stop_after=2)
     before = path.read_bytes()
-    with pytest.raises(InputError, match=rf"belongs to another training run: .*{message}.*or delete it"):
-        learn(Checkpoints(path), **changes)
+    refused(learn, Checkpoints(path), **changes)
     assert path.read_bytes() == before
 
 
-def test_other_data_is_refused(tmp_path):
+def test_other_data_is_refused(tmp_path, refused):
     checkpoint, others = Checkpoints(tmp_path / "fit.safetensors", every=0), pairs()
     with pytest.raises(Stop):
         learn(checkpoint, stop_after=2)
     others.targets[17, 2, 0] += 1e-3
-    with pytest.raises(InputError, match="another training targets;"):
-        fit(model(), others, pairs(20, 1), SETTINGS, seeds=(3, 7), compile=False, checkpoint=checkpoint)
+    refused(fit, model(), others, pairs(20, 1), SETTINGS, seeds=(3, 7), compile=False, checkpoint=checkpoint)
     others = pairs(20, 1)
     others.inputs[0, 0, 0] += 1e-3
-    with pytest.raises(InputError, match="another validation inputs;"):
-        fit(model(), pairs(), others, SETTINGS, seeds=(3, 7), compile=False, checkpoint=checkpoint)
+    refused(fit, model(), pairs(), others, SETTINGS, seeds=(3, 7), compile=False, checkpoint=checkpoint)
 
 
 def test_another_context_of_the_pairs_is_refused(tmp_path):
@@ -312,7 +305,7 @@ class TwoNumbers(HopPredictor):
     numbers_per_target = 2
 
 
-def test_another_observation_model_without_parameters_is_refused(tmp_path):
+def test_another_observation_model_without_parameters_is_refused(tmp_path, refused):
     """The predictor gives sigma, and the observation model reads it from where ``initial_sigma`` says."""
 
     def choices(sigma):
@@ -325,12 +318,11 @@ def test_another_observation_model_without_parameters_is_refused(tmp_path):
     checkpoint = Checkpoints(tmp_path / "fit.safetensors", every=0)
     with pytest.raises(Stop):
         learn(checkpoint, stop_after=2, choices=choices(0.5))
-    with pytest.raises(InputError, match="to another training run: another observation;"):
-        learn(checkpoint, choices=choices(0.6))
+    refused(learn, checkpoint, choices=choices(0.6))
     assert content(learn(checkpoint, choices=choices(0.5))) == content(learn(choices=choices(0.5)))
 
 
-def test_no_damaged_file_is_read(tmp_path):
+def test_no_damaged_file_is_read(tmp_path, refused):
     """Cut off at any place, or with any one byte changed, it is refused, in one line, by an InputError.
 
     The one exception is the version that wrote it: no checksum covers it, and nothing that is read depends on it.
@@ -347,29 +339,20 @@ def test_no_damaged_file_is_read(tmp_path):
     places = [place for place in places if place not in version]
     damaged += [data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :] for place in places]
     for other in (*damaged, b"", b"foreign" * 100, data + b"x"):
-        with pytest.raises(
-            InputError, match=r"^it .*(use the version that wrote it, or )?delete it to start again$"
-        ) as caught:
-            KIND.unpack(other, "it")
-        assert "\n" not in str(caught.value)
+        refused(KIND.unpack, other, "it")
     path.write_bytes(data[:-10])
-    with pytest.raises(InputError, match=r"fit\.safetensors is a damaged checkpoint"):
-        learn(Checkpoints(path))
+    refused(learn, Checkpoints(path))
 
 
-def test_a_newer_format_and_another_kind(tmp_path):
+def test_a_newer_format_and_another_kind(tmp_path, refused):
     path = tmp_path / "fit.safetensors"
     path.write_bytes(Kind("checkpoint", 2, "").pack({}, {}))
-    message = r"has format 2 of tacit \S+, this tacit reads format 1 of a checkpoint; use the version that wrote it, or"
-    with pytest.raises(InputError, match=message):
-        learn(Checkpoints(path))
+    refused(learn, Checkpoints(path))
     path.write_bytes(Kind("letter", 1, "").pack({}, {}))
-    with pytest.raises(InputError, match="is a letter of tacit, not a checkpoint; delete it to start again"):
-        learn(Checkpoints(path))
+    refused(learn, Checkpoints(path))
     path.unlink()
     path.mkdir()
-    with pytest.raises(InputError, match=r"checkpoint must be a readable file, got .* \(Is a directory\)"):
-        learn(Checkpoints(path))
+    refused(learn, Checkpoints(path))
 
 
 def test_what_is_written_is_text_and_tensors(tmp_path):
@@ -452,9 +435,8 @@ def test_a_stream_goes_on_within_what_was_drawn_ahead(ahead):
         assert torch.equal(other.draw(), drawn)
 
 
-def test_wrong_calls(unchecked, tmp_path):
+def test_wrong_calls(unchecked, tmp_path, refused):
     for every in (-1, float("inf"), "often"):
         with pytest.raises(InputError, match=f"every must be a non-negative number of seconds, got {every!r}"):
             Checkpoints(tmp_path / "a", every=every)
-    with pytest.raises(InputError, match="path must be a Path, got 'a'"):
-        Checkpoints("a")
+    refused(Checkpoints, "a")

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
@@ -48,66 +47,62 @@ def test_it_goes_on_as_it_is(stopped):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "reason"),
+    ("name", "value"),
     [
-        ("dropped", [[1, 1]], "dropped: Input should be a valid dictionary"),
-        ("dropped", {"0": 1, "1": 1}, "dropped is inconsistent"),
-        ("dropped", {"5": 1}, "dropped is inconsistent"),
-        ("dropped", {"1": 2}, "dropped is inconsistent"),
-        ("dropped", {"1": 0}, "dropped is inconsistent"),
-        ("history", 3.5, "history: Input should be a valid list"),
-        ("history", [], "steps_done is inconsistent"),
-        ("history", [EPOCH | {"train_loss": [1.0]}], "history is inconsistent"),
-        ("history", [EPOCH | {"validation_loss": [1.0, None]}], "history is inconsistent"),
-        ("history", [EPOCH | {"learning_rate": float("nan")}], "history.0.learning_rate: Input should be a finite"),
-        ("steps_done", 10**9, "steps_done is inconsistent"),
-        ("steps_done", -1, "steps_done: Input should be greater"),
-        ("train_seconds", float("nan"), "train_seconds: Input should be a finite number"),
-        ("epochs_without_gain", "x", "epochs_without_gain: Input should be a valid integer"),
-        ("trace", [3], "trace.0: Input should be a valid dictionary"),
-        ("fingerprint", None, "fingerprint"),
+        ("dropped", [[1, 1]]),
+        ("dropped", {"0": 1, "1": 1}),
+        ("dropped", {"5": 1}),
+        ("dropped", {"1": 2}),
+        ("dropped", {"1": 0}),
+        ("history", 3.5),
+        ("history", []),
+        ("history", [EPOCH | {"train_loss": [1.0]}]),
+        ("history", [EPOCH | {"validation_loss": [1.0, None]}]),
+        ("history", [EPOCH | {"learning_rate": float("nan")}]),
+        ("steps_done", 10**9),
+        ("steps_done", -1),
+        ("train_seconds", float("nan")),
+        ("epochs_without_gain", "x"),
+        ("trace", [3]),
+        ("fingerprint", None),
     ],
 )
-def test_text_that_cannot_be(stopped, name, value, reason):
+def test_text_that_cannot_be(stopped, name, value, refused):
     text, tensors = KIND.unpack(stopped.read_bytes(), "it")
     stopped.write_bytes(data := KIND.pack(text | {name: value}, tensors))
-    with pytest.raises(InputError, match=rf"c.safetensors is a damaged checkpoint \({reason}.*; delete it to start"):
-        learn(stopped)
+    refused(learn, stopped)
     assert stopped.read_bytes() == data
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    "change",
     [
-        (lambda value: torch.full_like(value, torch.nan), "is not finite"),
-        (lambda value: value.double(), "has another shape or type"),
-        (lambda value: value[:1], "has another shape or type"),
-        (None, "is missing"),
+        lambda value: torch.full_like(value, torch.nan),
+        lambda value: value.double(),
+        lambda value: value[:1],
+        None,
     ],
 )
 @pytest.mark.parametrize("part", ["parameters", "averages", "first_moments", "second_moments", "best"])
-def test_tensors_that_cannot_be(stopped, part, change, reason):
+def test_tensors_that_cannot_be(stopped, part, change, refused):
     text, tensors = KIND.unpack(stopped.read_bytes(), "it")
     name = next(name for name in sorted(tensors) if name.startswith(part))
     changed = {other: value for other, value in tensors.items() if other != name}
     stopped.write_bytes(KIND.pack(text, changed if change is None else changed | {name: change(tensors[name])}))
-    with pytest.raises(InputError, match=f"is a damaged checkpoint .*{name} {reason}"):
-        learn(stopped)
+    refused(learn, stopped)
 
 
 @pytest.mark.parametrize("steps", [-1, 10**9])
-def test_places_of_streams_that_cannot_be(stopped, steps):
+def test_places_of_streams_that_cannot_be(stopped, steps, refused):
     text, tensors = KIND.unpack(stopped.read_bytes(), "it")
     stopped.write_bytes(KIND.pack(text, tensors | {"streams/steps": torch.full((2,), steps)}))
-    with pytest.raises(InputError, match=r"is a damaged checkpoint \(streams/steps is inconsistent\)"):
-        learn(stopped)
+    refused(learn, stopped)
 
 
-def test_a_tensor_of_another_training(stopped):
+def test_a_tensor_of_another_training(stopped, refused):
     text, tensors = KIND.unpack(stopped.read_bytes(), "it")
     stopped.write_bytes(KIND.pack(text, tensors | {"parameters/predictor.bias": torch.zeros(2)}))
-    with pytest.raises(InputError, match=r"\(parameters/predictor.bias does not belong to this training\)"):
-        learn(stopped)
+    refused(learn, stopped)
 
 
 def test_numbers_of_a_dropped_replica_need_not_be_finite(stopped):

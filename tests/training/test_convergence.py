@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from tacit.training.result import late_fall
-from tacit.training.settings import CosineDecay
+from tacit.training import CosineDecay, late_fall
 
 EPOCHS = 50
 RATES = [CosineDecay(0.1)(epoch, EPOCHS) for epoch in range(EPOCHS)]

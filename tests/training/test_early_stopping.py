@@ -1,9 +1,7 @@
 """Early stopping: the answer is the best epoch of each replica, and training ends when nothing gets better."""
 
-import pytest
 import torch
 
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
@@ -51,6 +49,5 @@ def test_a_fit_that_gets_worse_stops_and_returns_what_was_best():
     assert len(plain.history) == 3
 
 
-def test_bad_patience():
-    with pytest.raises(InputError, match="patience must be an integer of at least 1, got 0"):
-        FitSettings(patience=0)
+def test_bad_patience(refused):
+    refused(FitSettings, patience=0)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.assessment.evidence import Candidates, find_changes
-from tacit.assessment.evidence.candidates import ColumnForm
+from tacit.assessment.evidence import Candidates, ColumnForm, find_changes
 from tacit.assessment.evidence.changes import FEWEST, _change, _rejected, _tail
 from tacit.data import Pairs
 from tacit.predictors import SeriesLayout

@@ -5,7 +5,6 @@ import torch
 
 from tacit.assessment.situations import vary_by_training
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.estimators import DisARM
 from tacit.graph import BernoulliGraph, CandidateEdges, Category, EdgePrior, SeriesNumber
 from tacit.losses import EnergyScore, PointMSE
@@ -114,15 +113,14 @@ def test_a_prior_has_no_part_in_it_and_shrinkage_does():
 
 
 @pytest.mark.parametrize(
-    ("choices", "match"),
+    "choices",
     [
-        ({"loss": PointMSE()}, "depends_on requires a loss that compares graphs, .* got PointMSE; set another loss"),
-        ({"estimator": DisARM()}, "depends_on requires the estimator ScoreFunction, got DisARM; set it"),
+        {"loss": PointMSE()},
+        {"estimator": DisARM()},
     ],
 )
-def test_refusals(choices, match):
+def test_refusals(choices, refused):
     model, pairs, tested = system(VARYING)
     loss = choices.pop("loss", model.loss)
     refused = LatentGraphModel(model.graph, model.predictor, loss, num_graphs=6, **choices)
-    with pytest.raises(InputError, match=match):
-        vary_by_training(refused, [series()], pairs, pairs, SETTINGS, tested, compile=False)
+    refused(vary_by_training, refused, [series()], pairs, pairs, SETTINGS, tested, compile=False)

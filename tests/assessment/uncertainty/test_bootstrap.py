@@ -9,12 +9,9 @@ import pytest
 import torch
 from scipy import stats
 
-from tacit.assessment.uncertainty import bootstrap
-from tacit.assessment.uncertainty.bootstrap import short
+from tacit.assessment.uncertainty import bootstrap, short
 from tacit.assessment.uncertainty.resamples import data_share
-from tacit.data import Pairs
-from tacit.data.resampling import bootstrap_rows
-from tacit.errors import InputError
+from tacit.data import Pairs, bootstrap_rows
 from tacit.graph import BernoulliGraph, SineSquared
 from tacit.losses import EnergyScore
 from tacit.randomness import generator_for
@@ -349,24 +346,15 @@ def test_settings_of_the_replicas():
     assert short(FitSettings(epochs=1)).epochs == 1
 
 
-def test_refusals():
+def test_refusals(refused):
     model, pairs = visible(LOOPS, 40, EnergyScore())
-    for some, choices, match in (
-        (
-            pairs[:19],
-            {},
-            "a bootstrap requires 20 training pairs or more, got 19; pass more rows, or set",
-        ),
-        (
-            pairs,
-            {"block": 9},
-            "a block bootstrap requires 5 blocks or more, got 40 training pairs for blocks of 9; pass a",
-        ),
-        (pairs, {"block": 0}, "block must be an integer of at least 1, got 0"),
-        (pairs, {"replicas": 3}, "replicas must be an integer of at least 4, got 3"),
+    for some, choices in (
+        (pairs[:19], {}),
+        (pairs, {"block": 9}),
+        (pairs, {"block": 0}),
+        (pairs, {"replicas": 3}),
     ):
-        with pytest.raises(InputError, match=match):
-            bootstrap(model, some, pairs, QUICK, **choices)
+        refused(bootstrap, model, some, pairs, QUICK, **choices)
 
 
 @pytest.mark.parametrize("stop_at", [0, 2])

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
-from tacit.assessment.uncertainty.decisions import expected_wrong_edges, significant_edges
+from tacit.assessment.uncertainty import expected_wrong_edges, significant_edges
 from tacit.errors import InputError
 
 PROBS = torch.tensor([[0.99, 0.95, 0.6], [0.95, 0.3, 0.2], [0.1, 0.0, 1.0]])
