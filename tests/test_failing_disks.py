@@ -186,8 +186,7 @@ def test_a_disk_that_may_not_be_written(place, small_disk, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "stage"),
-    [("fit", "fit: training"), ("fit", "scoring"), ("demo", "psi known"), ("reproduce", "counter")],
+    ("name", "stage"), [("fit", "fit: training"), ("fit", "scoring"), ("demo", "psi known"), ("reproduce", "counter")]
 )
 def test_a_directory_that_another_process_takes_away(name, stage, place, tmp_path, monkeypatch, capsys):
     """And makes anew, with a run of its own: nothing is written into that, or taken from it."""

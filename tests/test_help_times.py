@@ -5,18 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = (
-    "torch",
-    "matplotlib",
-    "plotly",
-    "pandas",
-    "numpy",
-    "scipy",
-    "sklearn",
-    "networkx",
-    "jinja2",
-    "pyarrow",
-)
+HEAVY = ("torch", "matplotlib", "plotly", "pandas", "numpy", "scipy", "sklearn", "networkx", "jinja2", "pyarrow")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"]])
@@ -28,10 +17,14 @@ def test_help_imports_nothing_heavy(arguments):
     assert result.stdout.splitlines()[-1].strip() == "imported"
 
 
-def test_the_estimators_load_what_draws_only_for_a_page():
-    drawing = ("matplotlib", "plotly", "jinja2", "networkx", "typer")
-    code = (
-        f"import sys; from tacit import LatentGraphForecaster, load\nprint([n for n in {drawing} if n in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("imports", "absent"),
+    [
+        ("tacit", ("torch", "sklearn")),
+        ("tacit, tacit.sklearn", ("matplotlib", "plotly", "jinja2", "networkx", "typer")),
+    ],
+)
+def test_imports_load_what_they_need(imports, absent):
+    code = f"import sys, {imports}; print([name for name in {absent} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert result.stdout.strip() == "[]"

@@ -126,11 +126,7 @@ def test_what_nothing_can_be_learned_from_is_left_out_in_one_note(tmp_path):
 def test_what_is_asked_for_is_refused(tmp_path, refused):
     table = wide(("city", ["Lugano"] * 6), ("id", [7] * 6), ("typo", [1, 2, "3x", 4, 5, 6]))
     path = write(tmp_path, table.to_csv(index=False))
-    for options in (
-        {"columns": ["a", "city"]},
-        {"columns": ["a", "id"]},
-        {},
-    ):
+    for options in ({"columns": ["a", "city"]}, {"columns": ["a", "id"]}, {}):
         refused(read_series, path, **options)
     assert read_series(path, columns=["a", "b", "c*"]).notes == ("left out: 'city' (text)",)  # a pattern asks for none
     two = TWO.assign(north_pm="high", south_pm="low", east_pm="low")

@@ -131,7 +131,7 @@ def test_errors(rng, unchecked, refused):
 
 
 @pytest.mark.parametrize("rows", [12, 60], ids=["by rows", "by columns"])
-def test_all_ways_to_solve_agree(rng, rows, monkeypatch):
+def test_all_ways_to_solve_agree(rng, rows, monkeypatch, unchecked):
     design, targets = torch.randn(rows, 30, generator=rng).double(), torch.randn(rows, 3, generator=rng).double()
     penalties = [1e-4, 0.1]
     normal = design.T @ design / rows

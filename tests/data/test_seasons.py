@@ -140,13 +140,7 @@ def test_a_number_that_selects_is_still_a_node():
     np.testing.assert_array_equal(chosen_rows(shared), frame["a"] > 0)
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
-        "month == 13",
-        "day == 1 and month == 5",
-    ],
-)
+@pytest.mark.parametrize("where", ["month == 13", "day == 1 and month == 5"])
 def test_a_season_without_enough_rows(where, refused):
     refused(Windows(2).prepare, read_frame(table(), where=f"{where} or regime == 'snow'"))
 

@@ -228,9 +228,7 @@ def test_a_target_after_the_table_requires_its_covariates(horizon, refused):
     later = np.array([[7.0, -4.0]] * horizon)
     ahead = np.full((horizon, 3, 2), np.nan)
     longer = replace(
-        series,
-        values=np.concatenate([series.values, ahead]),
-        covariates=np.concatenate([series.covariates, later]),
+        series, values=np.concatenate([series.values, ahead]), covariates=np.concatenate([series.covariates, later])
     )
     more = windows.apply(longer, made.scaling)
     assert (len(more.pairs), more.notes) == (40 - 3, ())
@@ -347,7 +345,7 @@ def hourly(rows, seed=0, start="2026-01-02T20:00"):
 
 
 @pytest.mark.parametrize("horizon", [1, 3])
-def test_each_column_is_that_of_its_time(horizon):
+def test_each_column_is_that_of_its_time(horizon, unchecked):
     """Two series, the second shorter: every number by hand, and unused terms are 0."""
     parts = [hourly(40), hourly(30, 1, "2026-03-01T00:00")]
     windows, background = Windows(2, horizon), Background(TERMS, USED)

@@ -38,9 +38,10 @@ def tiny(monkeypatch):
 SLOW = (
     "air-quality",
     "generic-gnn",
-    "learned-graph",
     "larger-graph",
+    "learned-graph",
     "losses",
+    "num-graphs",
     "perturbed",
     "validation",
 )

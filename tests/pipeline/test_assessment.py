@@ -213,11 +213,7 @@ def test_settings_as_done():
         ({"bootstrap_replicas": 8, "block": 40}, 120, "a block bootstrap requires 5 blocks or more, got 8"),
         ({"bootstrap_replicas": 8}, 26, "a bootstrap requires 20 training pairs or more, got 1"),
         ({"bootstrap_replicas": None, "block": 40}, 120, "a block bootstrap requires 5 blocks or more, got 8"),
-        (
-            {"bootstrap_replicas": 0, "block": 3},
-            120,
-            "block in [assessment] requires bootstrap_replicas, got 0",
-        ),
+        ({"bootstrap_replicas": 0, "block": 3}, 120, "block in [assessment] requires bootstrap_replicas, got 0"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(options, rows, text, tmp_path):

@@ -1,5 +1,7 @@
 """The lags of a fit, from the table to edges.csv, lags.csv, the terminal and the estimators."""
 
+from contextlib import redirect_stdout
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,7 +31,8 @@ def delayed(rows=600, seed=0):
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lags")
     delayed().to_csv(folder / "table.csv", index=False)
-    assert call("fit", folder / "table.csv", "--quick", "--out", folder / "run") == 0
+    with (folder / "printed.txt").open("w") as printed, redirect_stdout(printed):
+        assert call("fit", folder / "table.csv", "--quick", "--out", folder / "run") == 0
     return folder / "run"
 
 
@@ -69,10 +72,8 @@ def test_changed_lags_are_refused(finished, tmp_path, refused):
     refused(read_run, copy)
 
 
-def test_the_terminal_shows_the_lag(tmp_path, capsys):
-    delayed().to_csv(tmp_path / "table.csv", index=False)
-    assert call("fit", tmp_path / "table.csv", "--quick", "--out", tmp_path / "run") == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+def test_the_terminal_shows_the_lag(finished):
+    lines = [line.split() for line in finished.with_name("printed.txt").read_text().splitlines()]
     assert ["edge", "exists", "acts", "effect", "lag"] in lines
     assert {line[2]: line[-1] for line in lines if line[1:2] == ["->"]} == {"b": "3", "c": "1"}
 

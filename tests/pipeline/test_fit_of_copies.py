@@ -3,7 +3,6 @@
 import io
 from dataclasses import replace
 
-import networkx
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +12,6 @@ from commands import call
 from parent_sets import var_series
 from tacit.config import AssessmentOptions, GraphOptions
 from tacit.edges import EdgeTable, edges_text, schema
-from tacit.report import strongest_edges
 from tacit.sklearn import LatentGraphForecaster
 
 NAMES = ["inlet", "inlet_copy", "tank", "outlet"]
@@ -59,30 +57,6 @@ def test_each_member_has_its_share_and_the_number_of_the_group(fitted):
     assert np.isnan(other.high)
     assert found.loc[("tank", "outlet")].identifiable == "yes"
     assert (found.group != "").sum() == 2
-
-
-def test_an_export_has_one_edge_of_the_group(fitted, tmp_path):
-    graph = fitted.to_networkx()
-    assert sorted(graph.edges) == [("inlet", "tank"), ("tank", "outlet")]
-    assert graph.edges["inlet", "tank"]["group"] == GROUP
-    assert graph.edges["inlet", "tank"]["exists"] > 0.95
-    networkx.write_graphml(graph, tmp_path / "graph.graphml")
-    assert networkx.read_graphml(tmp_path / "graph.graphml").edges["inlet", "tank"]["group"] == GROUP
-
-
-def test_the_page_and_its_table_name_the_group(fitted, tmp_path):
-    rows = strongest_edges(fitted.run_, 2, columns := fitted.run_.edges.each_once())
-    assert {row["source"] for row in rows} == {GROUP, "tank"}
-    assert int(columns.listed().sum()) == 2
-    assert len(columns) == 4 * 4 - 1  # the second edge of the group is no edge of its own
-    assert GROUP in fitted.report(tmp_path / "report.html").read_text()
-
-
-def test_a_saved_fit_has_the_same_groups(fitted, tmp_path):
-    fitted.save(tmp_path / "fit.safetensors")
-    again = LatentGraphForecaster.load(tmp_path / "fit.safetensors")
-    pd.testing.assert_frame_equal(again.edges_, fitted.edges_, rtol=1e-5)
-    assert again.listed_edges().group.tolist() == fitted.listed_edges().group.tolist()
 
 
 def test_a_run_directory_has_the_same_groups(tmp_path, capsys):

@@ -92,12 +92,6 @@ def test_quantiles_are_ordered(predicted):
     assert (np.diff(quantiles, axis=1) > 0).all()
 
 
-def test_same_seed_same_numbers(stored, predicted, folder):
-    source = str(folder / "wide.csv")
-    pd.testing.assert_frame_equal(predict_file(stored, source), predicted)
-    assert (predict_file(stored, source, seed=1)["q10"] != predicted["q10"]).any()
-
-
 def test_a_few_rows_are_enough(stored, predicted, folder, tmp_path):
     """A window's worth of rows, in which a node even stands still, gives the step after; more rows give more."""
     table = pd.read_csv(folder / "wide.csv")
@@ -257,9 +251,5 @@ def test_tables_are_written_once(predicted, tmp_path, refused):
     write_table(predicted, tmp_path / "a.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), predicted, check_dtype=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "new"]
-    for name in (
-        "a.parquet",
-        "a.xlsx",
-        "a.parquet/b.csv",
-    ):
+    for name in ("a.parquet", "a.xlsx", "a.parquet/b.csv"):
         refused(write_table, predicted, tmp_path / name)

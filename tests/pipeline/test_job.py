@@ -129,15 +129,6 @@ def test_rules_hold_exactly_everywhere(kind, symmetric, folder, tmp_path):
         assert torch.equal(graphs, graphs.mT)
 
 
-def test_same_seed_same_files(folder, plain, tmp_path):
-    again, _ = learn(folder / "wide.csv", tmp_path / "again")
-    assert (again.directory / "edges.csv").read_bytes() == (plain[0].directory / "edges.csv").read_bytes()
-    first, second = (load_file(made.directory / "model.safetensors") for made in (plain[0], again))
-    assert first.keys() == second.keys()
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
-    assert again.run.record.metrics == plain[0].run.record.metrics
-
-
 def test_the_record_says_what_was_chosen_and_keeps_what_was_given(plain):
     record = plain[0].run.record
     config = record.config

@@ -74,17 +74,11 @@ FORMS = {
         lambda: words(river_table()),
         {"data": {"covariates": ["rain"], "window": 2}, "observation": {"kind": "gaussian"}},
     ),
-    "calendar": (
-        lambda: river_table().drop(columns="rain"),
-        {"data": {"calendar": ["hour", "weekday"], "window": 2}},
-    ),
+    "calendar": (lambda: river_table().drop(columns="rain"), {"data": {"calendar": ["hour", "weekday"], "window": 2}}),
     "all": (river_table, {"data": {"covariates": ["rain"], "calendar": ["hour"], "window": 3}}),
     "gaps": (lambda: gaps(river_table()), {"data": {"covariates": ["rain"], "window": 2}}),
     "two ahead": (river_table, {"data": {"covariates": ["rain"], "window": 2, "horizon": 2}}),
-    "heavy tails": (
-        river_table,
-        {"data": {"covariates": ["rain"], "window": 2}, "observation": {"kind": "student_t"}},
-    ),
+    "heavy tails": (river_table, {"data": {"covariates": ["rain"], "window": 2}, "observation": {"kind": "student_t"}}),
 }
 
 

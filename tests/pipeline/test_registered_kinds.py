@@ -196,13 +196,7 @@ def test_without_several_series_such_a_distribution_says_what_it_lacks(registere
 
 
 @pytest.mark.parametrize(
-    "setting",
-    [
-        "model.loss=enrgy",
-        "predictor.kind=transformer",
-        "observation.kind=laplace",
-        "model.graph=scale_free",
-    ],
+    "setting", ["model.loss=enrgy", "predictor.kind=transformer", "observation.kind=laplace", "model.graph=scale_free"]
 )
 def test_an_unregistered_name_says_what_is_registered_and_how_to_register(setting, tmp_path, wrong_call):
     pd.DataFrame(series(60), columns=NODES).to_csv(tmp_path / "one.csv", index_label="time")

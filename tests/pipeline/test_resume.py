@@ -347,10 +347,7 @@ def cut(path):
     ("change", "message"),
     [
         (lambda run: cut(run / CHECKPOINT), "checkpoint.safetensors is a damaged checkpoint"),
-        (
-            lambda run: (run / CHECKPOINT).write_bytes(b"foreign"),
-            "must be a checkpoint of tacit, but is damaged or",
-        ),
+        (lambda run: (run / CHECKPOINT).write_bytes(b"foreign"), "must be a checkpoint of tacit, but is damaged or"),
         (lambda run: cut(run / CALL), "call.json is damaged, so the run cannot be resumed; run the command again"),
         (
             lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"format": 3', '"format": 4')),

@@ -148,10 +148,7 @@ def test_wrong_calls(folder, tmp_path, refused):
         [str(tmp_path / "empty")],
         [first, first],
         [first, str(tmp_path / "pairs.npz")],
-        [
-            str(tmp_path / "hourly.csv"),
-            str(tmp_path / "daily.csv"),
-        ],
+        [str(tmp_path / "hourly.csv"), str(tmp_path / "daily.csv")],
         [first, str(tmp_path / "none.csv")],
         [first, str(tmp_path / "daily.csv")],
     ):

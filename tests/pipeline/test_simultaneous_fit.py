@@ -157,10 +157,7 @@ def test_pairs_and_several_variables_are_refused(tmp_path, refused):
     np.savez(tmp_path / "pairs.npz", x=rng.normal(size=(60, 3)), y=rng.normal(size=(60, 3)))
     two = pd.DataFrame(rng.normal(size=(60, 4)), columns=["a:x", "a:y", "b:x", "b:y"]).rename_axis("time")
     two.to_csv(tmp_path / "two.csv")
-    for name, options in (
-        ("pairs.npz", {}),
-        ("two.csv", {"separator": ":"}),
-    ):
+    for name, options in (("pairs.npz", {}), ("two.csv", {"separator": ":"})):
         config = FitConfig.model_validate({"graph": graph, "data": options})
         refused(
             Plan.make,

@@ -1,15 +1,15 @@
 """What a user sees of effects within a step: files, list, sentences, graphs; the effects are written by hand."""
 
-import networkx
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+import tacit
 from commands import call
 from own_files import write_files
 from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, TIME
-from tacit.config import AssessmentOptions, FitConfig, GraphOptions, override
+from tacit.config import AssessmentOptions, FitConfig, override
 from tacit.edges import OPEN, EdgeIndex, EdgeTable, schema
 from tacit.graph import BernoulliGraph
 from tacit.pipeline import Dataset, read_source
@@ -31,14 +31,6 @@ def finished(tmp_path_factory):
         use_made_within(patch)
         assert call("fit", folder / "table.csv", "--simultaneous", "--quick", "--quiet", "--out", folder / "run") == 0
     return folder / "run"
-
-
-@pytest.fixture(scope="module")
-def model():
-    with pytest.MonkeyPatch.context() as patch:
-        use_made_within(patch)
-        options = {"graph": GraphOptions(simultaneous=True), "assessment": AssessmentOptions(enabled=False)}
-        return LatentGraphForecaster(**options).fit(simultaneous()[list(NODES)])
 
 
 def test_edges_csv_has_three_columns(finished):
@@ -108,43 +100,17 @@ def test_the_page_and_the_terminal_show_a_pair_once_without_an_arrow(finished, c
     assert (finished / "report.html").read_text().count("without an arrow") >= 1
 
 
-def test_the_estimator_has_the_same_list(model, finished):
+def test_the_estimator_has_the_same_list(finished):
+    model = tacit.load(finished)
     listed = model.listed_edges()
     pairs = list(zip(listed["source"], listed["target"], listed["direction"], strict=True))
-    assert set(pairs) == {
-        ("a", "b", "open"),
-        ("b", "c", "learned"),
-        ("c", "d", "lagged parents"),
-        ("d", "e", "time"),
-    }
+    assert set(pairs) == {("a", "b", "open"), ("b", "c", "learned"), ("c", "d", "lagged parents"), ("d", "e", "time")}
     assert listed.set_index("source")["exists"]["a"] == pytest.approx(0.99)
     assert model.edges_.set_index(["source", "target"])["exists"]["a", "b"] == pytest.approx(0.52)
     assert model.within_step_[1, 0] == pytest.approx(0.52)
     assert np.isnan(model.within_step_[0, 0])
     assert (model.direction_[1, 0], model.direction_[0, 0]) == ("open", "")
     assert model.answer_[1] == read_run(finished).record.answer[1]
-
-
-def test_graphs_have_an_open_pair_in_both_directions(model):
-    graph = model.to_networkx()
-    assert isinstance(graph, networkx.DiGraph)
-    assert {edge for edge in graph.edges if graph.edges[edge]["undirected"]} == {("a", "b"), ("b", "a")}
-    assert graph.number_of_edges() == 5
-    assert graph.edges["b", "a"]["exists"] == pytest.approx(0.99)
-    assert graph.edges["c", "d"]["direction"] == "lagged parents"
-    pytest.importorskip("torch_geometric")
-    data = model.to_pyg()
-    assert data.edge_undirected.sum() == 2
-    assert data.edge_within_step.shape == data.edge_prob.shape == (5,)
-
-
-def test_a_file_keeps_the_columns(model, tmp_path):
-    from tacit.sklearn import load
-
-    model.save(tmp_path / "fit.tacit")
-    again = load(tmp_path / "fit.tacit")
-    assert (again.direction_ == model.direction_).all()
-    assert again.listed_edges().equals(model.listed_edges())
 
 
 def test_without_the_option_the_columns_are_empty_and_attributes_say_how_to_get_them():

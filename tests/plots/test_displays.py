@@ -9,13 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from made_runs import make_run, with_edges, write_directory
-from tacit import (
-    CalibrationDisplay,
-    EdgeMatrixDisplay,
-    GraphDisplay,
-    LatentGraphForecaster,
-    TrainingDisplay,
-)
+from tacit import CalibrationDisplay, EdgeMatrixDisplay, GraphDisplay, LatentGraphForecaster, TrainingDisplay
 from tacit.report.network import LETTER, SIZE
 
 DISPLAYS = {

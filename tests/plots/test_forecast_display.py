@@ -78,12 +78,7 @@ def test_forecasts_that_a_run_keeps_need_no_data(tmp_path, refused):
 
 
 def test_wrong_names_are_said(fitted, table, refused):
-    for options in (
-        {"node": "A"},
-        {"variable": "x"},
-        {"series": "s"},
-        {"origin": "2026-01-02"},
-    ):
+    for options in ({"node": "A"}, {"variable": "x"}, {"series": "s"}, {"origin": "2026-01-02"}):
         refused(ForecastDisplay.from_estimator, fitted, table, **options)
 
 

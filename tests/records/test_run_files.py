@@ -163,11 +163,7 @@ def test_numbers_that_are_none_are_refused(copy, refused):
         model.write_bytes(KIND.pack(text, tensors | {name: values}))
         reseal(copy)
 
-    for name, value in (
-        ("predictor.own", torch.nan),
-        ("predictor.own", -torch.inf),
-        ("graph.edge_logits", torch.nan),
-    ):
+    for name, value in (("predictor.own", torch.nan), ("predictor.own", -torch.inf), ("graph.edge_logits", torch.nan)):
         changed(name, 1, value)
         assert name in refused(Fitted.read, copy, CPU)
     changed("graph.edge_logits", 1, -torch.inf)  # an edge that is never there has this logit

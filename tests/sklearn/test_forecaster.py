@@ -119,14 +119,6 @@ def test_covariates_are_known_and_shared(table, refused):
     refused(model.predict, table)
 
 
-def test_missing_values(table, fitted):
-    gaps = table.copy()
-    gaps.iloc[3:9, 1] = np.nan
-    model = forecaster().fit(gaps)
-    assert np.isfinite(model.predict(gaps).to_numpy()).all()
-    assert np.isfinite(model.score(gaps))
-
-
 def test_parameters_of_data_may_stand_in_the_options(table):
     data = DataOptions(window=3, horizon=2)
     model = LatentGraphForecaster(

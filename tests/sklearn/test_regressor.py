@@ -1,8 +1,6 @@
 """The estimator for pairs: what it learns, predicts, samples and scores, and every choice of its parts."""
 
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -270,12 +268,6 @@ def test_verbose_shows_progress_as_the_command_does(pairs, capsys):
     assert printed.err.startswith("    0 s  ")  # no terminal: a stage at once, then a line every ten seconds
     regressor().fit(*pairs)
     assert capsys.readouterr() == ("", "")
-
-
-def test_importing_tacit_does_not_import_sklearn():
-    code = "import sys, tacit; print('sklearn' in sys.modules, 'torch' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["False", "False"]
 
 
 def test_more_than_memory_holds(pairs, refused):

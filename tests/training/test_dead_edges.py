@@ -31,7 +31,7 @@ def lowest_true_probs(**choices):
     return probs[:, SYSTEM.true_edge_probs > 0].amin(1)
 
 
-def test_true_edges_die_without_the_floor_and_none_with_it():
+def test_true_edges_die_without_the_floor_and_none_with_it(unchecked):
     assert (lowest_true_probs(min_draws_per_edge=0.0) < 0.075).all()
     assert (lowest_true_probs() > 0.375).all()
 

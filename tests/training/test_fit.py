@@ -584,11 +584,7 @@ def test_every_replica_can_have_a_start_of_its_own(system, pairs):
 
 
 @pytest.mark.parametrize(
-    "starts",
-    [
-        {"graph.edge_logit": torch.zeros(2, 4, 4)},
-        {"graph.edge_logits": torch.zeros(4, 4)},
-    ],
+    "starts", [{"graph.edge_logit": torch.zeros(2, 4, 4)}, {"graph.edge_logits": torch.zeros(4, 4)}]
 )
 def test_starts_that_do_not_fit_are_refused(starts, system, pairs, refused):
     refused(fit, make(system), pairs.train, pairs.validation, seeds=(0, 1), compile=False, starts=starts)

@@ -238,7 +238,7 @@ def test_a_recurrent_network_with_sampled_noise_compiles(rng):
     agree(outcome, LiftedGradient(model, compile=False)(*arguments))
 
 
-def test_a_fit_finds_theta_and_sigma_and_without_noise_theta_is_bent():
+def test_a_fit_finds_theta_and_sigma_and_without_noise_theta_is_bent(unchecked):
     """Three nodes, weights known, y = sum_j A_ij w_ij x_j + 0.7 e."""
     rng = torch.Generator().manual_seed(0)
     truth = torch.tensor([[0.0, 0.2, 0.0], [0.0, 0.0, 0.8], [0.0, 0.0, 0.0]])

@@ -10,13 +10,7 @@ from tacit.estimators import Concrete, DisARM, StraightThrough
 from tacit.graph import BernoulliGraph, CandidateEdges, CandidateGraphs, EdgePrior, boolean_powers, candidate_powers
 from tacit.losses import MMD, EnergyScore, NodewiseExpectedError
 from tacit.observation import GaussianNoise
-from tacit.predictors import (
-    ConvolutionStack,
-    GraphFilter,
-    GraphNetwork,
-    HopPredictor,
-    PyGPredictor,
-)
+from tacit.predictors import ConvolutionStack, GraphFilter, GraphNetwork, HopPredictor, PyGPredictor
 from tacit.training import FitSettings, LatentGraphModel, fit
 
 NODES, CHANNELS = 7, 4
@@ -73,10 +67,7 @@ def predictors(candidates, rng):
     }
 
 
-NAMES = [
-    *("one hop", "two hops", "stack", "stack with loops", "polynomial", "recurrent", "noisy", "pyg"),
-    "filter",
-]
+NAMES = [*("one hop", "two hops", "stack", "stack with loops", "polynomial", "recurrent", "noisy", "pyg"), "filter"]
 CHOICES = {
     "energy": lambda: {"loss": EnergyScore()},
     "joint": lambda: {"loss": MMD(scope="joint")},
@@ -219,7 +210,7 @@ def test_what_a_table_cannot_do(rng, monkeypatch, refused):
     refused(LatentGraphModel, BernoulliGraph(probs, candidates=candidates), deep, EnergyScore(), num_graphs=4)
     LatentGraphModel(BernoulliGraph(probs, candidates=candidates), deep, EnergyScore(), num_graphs=4, credit="global")
     monkeypatch.setattr("tacit.graph.candidate_edges.MOST_WALKS", 3)
-    refused(next, iter(list(candidate_powers(CandidateGraphs(probs[None, None], a_table(rng)[1]), 2))))
+    refused(lambda: list(candidate_powers(CandidateGraphs(probs[None, None], a_table(rng)[1]), 2)))
 
 
 def test_a_predictor_that_is_not_local_is_found_over_a_table_too(rng, refused):
@@ -250,11 +241,7 @@ def test_parts_that_need_all_pairs_say_so(rng, refused):
     refused(bootstrap, model, pairs, pairs, settings, replicas=8)
     refused(BernoulliGraph.uniform, 9, generator=rng, candidates=candidates)
     two = LatentGraphModel(
-        graph,
-        HopPredictor.random(2, CHANNELS, generator=rng),
-        EnergyScore(),
-        estimator=StraightThrough(),
-        num_graphs=4,
+        graph, HopPredictor.random(2, CHANNELS, generator=rng), EnergyScore(), estimator=StraightThrough(), num_graphs=4
     )
     refused(two.check, pairs.inputs, pairs.targets)
     wrong = LatentGraphModel(graph, GraphFilter(NODES, 2, 2), EnergyScore(), num_graphs=4)

@@ -348,12 +348,7 @@ def test_settings_of_the_replicas():
 
 def test_refusals(refused):
     model, pairs = visible(LOOPS, 40, EnergyScore())
-    for some, choices in (
-        (pairs[:19], {}),
-        (pairs, {"block": 9}),
-        (pairs, {"block": 0}),
-        (pairs, {"replicas": 3}),
-    ):
+    for some, choices in ((pairs[:19], {}), (pairs, {"block": 9}), (pairs, {"block": 0}), (pairs, {"replicas": 3})):
         refused(bootstrap, model, some, pairs, QUICK, **choices)
 
 

@@ -208,19 +208,12 @@ def test_the_model_stays_and_the_generator_decides():
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
-@pytest.mark.parametrize(
-    "choices",
-    [
-        {"loss": PointMSE()},
-        {"estimator": DisARM()},
-        {"estimator": StraightThrough()},
-    ],
-)
+@pytest.mark.parametrize("choices", [{"loss": PointMSE()}, {"estimator": DisARM()}, {"estimator": StraightThrough()}])
 def test_refusals(choices, refused):
     model, pairs = visible(LOOPS, 60, EnergyScore())
     loss = choices.pop("loss", model.loss)
-    refused = LatentGraphModel(model.graph, model.predictor, loss, num_graphs=4, **choices)
-    refused(sandwich, refused, pairs, generator=torch.Generator())
+    other = LatentGraphModel(model.graph, model.predictor, loss, num_graphs=4, **choices)
+    refused(sandwich, other, pairs, generator=torch.Generator())
 
 
 def test_too_many_parameters_are_refused(monkeypatch, refused):
