@@ -74,7 +74,7 @@ def own_kinds():
 
 
 HERE = Path(__file__).parent
-REFUSALS = HERE / "refusals.json"  # test -> the sentences of its refusals, in order
+REFUSALS = HERE / "refusals.json"  # test -> the sentences of its refusals and answers, in order
 OF_A_LIBRARY = re.compile(r"(cannot be read as [\w ]+|is not): .*?(?=; |$)")  # differs from version to version
 OF_A_MACHINE = re.compile(r"but [\d.,]+ [GM]B is free|where there are \d+")
 
@@ -132,6 +132,12 @@ def sentence(request, refusals, tmp_path_factory):
 
     yield compare
     assert request.config.option.renew or found == expected
+
+
+@pytest.fixture
+def said(sentence):
+    """Return a function that compares the sentences of an answer with those in the snapshot, and returns them."""
+    return lambda sentences: [sentence(one) for one in sentences]
 
 
 @pytest.fixture

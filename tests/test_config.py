@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from tacit.config import METHODS, DemoConfig, load_config, override
-from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, ScoreFunction, StraightThrough
 from tacit.graph import BernoulliGraph, Sigmoid, SineSquared
 from tacit.losses import (
@@ -45,35 +44,27 @@ def test_toml_overrides(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("[training]\nnum_epoch = 3", r"unknown key 'num_epoch' in \[training\]; did you mean 'epochs'\?"),
-        ("[trainin]\nepochs = 3", r"unknown key 'trainin' in the config; did you mean 'training'\?"),
-        ("training = 3", r"\[training\] must be a table, got 3"),
-        ("[training]\nepochs = 0", r"epochs in \[training\] is not usable: .*greater than or equal to 1, got 0; the d"),
-        ("[training]\nepochs = 'many'", r"epochs in \[training\] is not usable: .*integer.*, got 'many'"),
-        ("[training]\nlearning_rate = nan", r"learning_rate in \[training\] is not usable"),
-        ("[training]\nlearning_rate = inf", r"learning_rate in \[training\] is not usable"),
-        ("[system]\nedge_prob = 1.5", r"edge_prob in \[system\] is not usable: .*less than or equal to 1, got 1.5"),
-        (
-            "[model]\nloss = 'mdm'",
-            r"loss in \[model\] is not usable: loss must be a registered name .*, got 'mdm'; did you mean 'mmd'\? To",
-        ),
-        (
-            "[model]\nestimator = 'reinforce'",
-            r"estimator in \[model\] is not usable: .*registered name .*score_function",
-        ),
-        ("[model]\nkernel_scale = true", r"kernel_scale in \[model\] is not usable: .*, got True"),
-        ("[model]\nkernel_scale = -1.0", r"kernel_scale in \[model\] is not usable: .*, got -1.0"),
-        ("[training\nepochs", "config must be TOML, but .* is not"),
+        "[training]\nnum_epoch = 3",
+        "[trainin]\nepochs = 3",
+        "training = 3",
+        "[training]\nepochs = 0",
+        "[training]\nepochs = 'many'",
+        "[training]\nlearning_rate = nan",
+        "[training]\nlearning_rate = inf",
+        "[system]\nedge_prob = 1.5",
+        "[model]\nloss = 'mdm'",
+        "[model]\nestimator = 'reinforce'",
+        "[model]\nkernel_scale = true",
+        "[model]\nkernel_scale = -1.0",
+        "[training\nepochs",
     ],
 )
-def test_bad_files_are_one_clear_line(tmp_path, text, message):
+def test_bad_files_are_one_clear_line(tmp_path, text, refused):
     path = tmp_path / "c.toml"
     path.write_text(text)
-    with pytest.raises(InputError, match=message) as caught:
-        load_config(path, DemoConfig())
-    assert "\n" not in str(caught.value).replace(str(path), "")
+    refused(load_config, path, DemoConfig())
 
 
 @pytest.mark.parametrize("schedule", ["step", "cosine"])

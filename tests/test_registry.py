@@ -1,6 +1,5 @@
 """Kinds by name: from this process, from an installed package, and what the config makes of them."""
 
-import re
 import subprocess
 import sys
 
@@ -9,7 +8,6 @@ import torch
 
 import tacit
 from tacit.config import DemoConfig, ModelConfig, override, registered_names
-from tacit.errors import InputError
 from tacit.estimators import ScoreFunction
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore, LossPreset
@@ -61,9 +59,7 @@ def test_an_option_is_refused_by_what_kinds_say_they_use(refused):
 
 
 def test_an_unknown_name_says_what_is_registered_and_how_to_register(refused):
-    with pytest.raises(InputError, match=re.escape('call tacit.register("loss", "zzz", ...)')) as caught:
-        build(loss="zzz")
-    assert all(name in str(caught.value) for name in ("elbo", "energy", "mmd", "point_mse"))
+    refused(build, loss="zzz")
     refused(build, graph="bernouli")
     refused(ModelConfig, loss="zzz")
     refused(tacit.register, "los", "x", EnergyScore)

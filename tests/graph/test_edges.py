@@ -354,25 +354,22 @@ def test_without_direction_both_ways_have_the_range(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "words"),
+    "rows",
     [
-        ("a,b,allowed,,3,2", "row 2: min_lag must be at most max_lag, got 3 and 2"),
-        ("a,b,allowed,,x,2", "row 2: min_lag must be a non-negative integer, got 'x'"),
-        ("a,b,allowed,,1.5,2", "row 2: min_lag must be a non-negative integer, got '1.5'"),
-        ("a,b,allowed,,,0", "row 2: max_lag must be at least 1 unless edges may act within a step, got 0"),
-        ("a,b,allowed,,,", "row 2: allowed must have lags"),
-        ("a,b,forbidden,,1,2", "row 2: forbidden takes no lags"),
-        ("a,b,allowed,,1,2\na,b,prior,0.9,2,2", "row 3: edge 'a -> b' has different lags here and in row 2"),
-        ("a,b,allowed,,1,2\na,b,forbidden,,,", "row 3: edge 'a -> b' is forbidden here and allowed in row 2"),
-        ("a,c,candidate,,,\na,b,allowed,,1,2", "row 3: allowed edge 'a -> b' is not among the candidates"),
-        ("a,a,allowed,,1,2", "row 2: a self-loop takes no lags"),
+        "a,b,allowed,,3,2",
+        "a,b,allowed,,x,2",
+        "a,b,allowed,,1.5,2",
+        "a,b,allowed,,,0",
+        "a,b,allowed,,,",
+        "a,b,forbidden,,1,2",
+        "a,b,allowed,,1,2\na,b,prior,0.9,2,2",
+        "a,b,allowed,,1,2\na,b,forbidden,,,",
+        "a,c,candidate,,,\na,b,allowed,,1,2",
+        "a,a,allowed,,1,2",
     ],
 )
-def test_bad_rows_are_refused_in_one_line(tmp_path, rows, words):
-    with pytest.raises(InputError) as caught:
-        from_file(tmp_path, rows + "\n")
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_bad_rows_are_refused_in_one_line(tmp_path, rows, refused):
+    refused(from_file, tmp_path, rows + "\n")
 
 
 def test_lags_of_edges_that_cannot_be_are_refused(refused):
@@ -479,21 +476,18 @@ def test_lag_0_without_the_option_names_the_option(tmp_path, low, high, refused)
 
 
 @pytest.mark.parametrize(
-    ("rows", "words"),
+    "rows",
     [
-        ("a,b,allowed,,,0\na,b,forbidden,,,", "row 3: edge 'a -> b' is forbidden here and allowed in row 2"),
-        ("a,b,forbidden,,0,0", "row 2: forbidden takes no lags"),
-        ("a,b,allowed,,-1,0", "row 2: min_lag must be a non-negative integer, got '-1'"),
-        ("a,b,allowed,,1,0", "row 2: min_lag must be at most max_lag, got 1 and 0"),
-        ("a,b,required,,,0\nb,a,required,,,0", "must not form a cycle, got "),
-        ("a,b,required,,,0\nb,c,required,,,0\nc,a,required,,0,0", "must not form a cycle, got "),
+        "a,b,allowed,,,0\na,b,forbidden,,,",
+        "a,b,forbidden,,0,0",
+        "a,b,allowed,,-1,0",
+        "a,b,allowed,,1,0",
+        "a,b,required,,,0\nb,a,required,,,0",
+        "a,b,required,,,0\nb,c,required,,,0\nc,a,required,,0,0",
     ],
 )
-def test_rules_of_lag_0_that_cannot_be_are_refused_in_one_line(tmp_path, rows, words):
-    with pytest.raises(InputError) as caught:
-        from_file_within_step_rules(tmp_path, rows + "\n")
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_rules_of_lag_0_that_cannot_be_are_refused_in_one_line(tmp_path, rows, refused):
+    refused(from_file_within_step_rules, tmp_path, rows + "\n")
 
 
 def test_required_edges_with_later_lags_may_form_a_cycle(tmp_path):

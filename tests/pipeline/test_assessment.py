@@ -17,7 +17,7 @@ from tacit.assessment.identification import CERTAIN, Representation
 from tacit.cli.answers import print_fit
 from tacit.config import AssessmentOptions
 from tacit.edges import EdgeTable
-from tacit.errors import InputError, TrainingError
+from tacit.errors import TrainingError
 from tacit.local import Difference
 from tacit.pipeline import Fitted, assessment, comparisons, fitting, run_fit, std_errors
 from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representations
@@ -207,21 +207,19 @@ def test_settings_as_done():
 
 
 @pytest.mark.parametrize(
-    ("options", "rows", "text"),
+    ("options", "rows"),
     [
-        ({"bootstrap_replicas": 2}, 120, "bootstrap_replicas in [assessment] must be 0 or at least 4, got 2; raise it"),
-        ({"bootstrap_replicas": 8, "block": 40}, 120, "a block bootstrap requires 5 blocks or more, got 8"),
-        ({"bootstrap_replicas": 8}, 26, "a bootstrap requires 20 training pairs or more, got 1"),
-        ({"bootstrap_replicas": None, "block": 40}, 120, "a block bootstrap requires 5 blocks or more, got 8"),
-        ({"bootstrap_replicas": 0, "block": 3}, 120, "block in [assessment] requires bootstrap_replicas, got 0"),
+        ({"bootstrap_replicas": 2}, 120),
+        ({"bootstrap_replicas": 8, "block": 40}, 120),
+        ({"bootstrap_replicas": 8}, 26),
+        ({"bootstrap_replicas": None, "block": 40}, 120),
+        ({"bootstrap_replicas": 0, "block": 3}, 120),
     ],
 )
-def test_bad_input_is_refused_before_any_work(options, rows, text, tmp_path):
+def test_bad_input_is_refused_before_any_work(options, rows, tmp_path, refused):
     table = pd.DataFrame(series(rows), columns=NODES).assign(time=pd.date_range("2024-01-01", periods=rows, freq="h"))
     table.to_csv(tmp_path / "data.csv", index=False)
-    with pytest.raises(InputError) as error:
-        learn(tmp_path / "data.csv", tmp_path / "run", assessment=options)
-    assert text in str(error.value)
+    refused(learn, tmp_path / "data.csv", tmp_path / "run", assessment=options)
     assert not (tmp_path / "run").exists()
 
 

@@ -30,30 +30,11 @@ def test_the_table_of_situations_is_an_attribute(forecaster):
     assert by.probability[1] > by.probability[0]
 
 
-def test_a_saved_estimator_predicts_the_same(forecaster, table, tmp_path):
-    forecaster.save(tmp_path / "model.safetensors")
-    loaded = LatentGraphForecaster.load(tmp_path / "model.safetensors")
-    pd.testing.assert_frame_equal(loaded.predict(table), forecaster.predict(table))
-    pd.testing.assert_frame_equal(loaded.edges_by_, forecaster.edges_by_)
-    assert loaded.edges_["varies"].tolist() == forecaster.edges_["varies"].tolist()
-
-
-def test_the_situation_of_each_row_is_used(forecaster, table):
-    other = table.assign(season=np.where(table.season == "dry", "wet", "dry"))
-    differences = (forecaster.predict(table) - forecaster.predict(other)).abs().mean()
-    assert differences["lake"] > 0.1
-
-
 def test_it_must_be_asked(table):
     model = LatentGraphForecaster(window=1, **QUICK).fit(table.drop(columns="season"))
     with pytest.raises(AttributeError, match="set depends_on or regimes in GraphOptions"):
         _ = model.edges_by_
     assert "varies" not in model.edges_
-
-
-def test_later_stages_refuse_it(forecaster, table, refused):
-    for call in (forecaster.estimate_std_errors, forecaster.identify):
-        refused(call, table)
 
 
 def test_pairs_take_covariates(refused):
