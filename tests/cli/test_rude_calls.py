@@ -1,9 +1,13 @@
 """Wrong calls of the command: one readable line, exit code 2, nothing written."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from tacit import cli
 from tacit.graph.candidate_edges import size_in_words
 from tacit.pipeline.choices import REPLICAS
 from tacit.pipeline.plan import NUMBER_BYTES
@@ -72,3 +76,83 @@ def test_memory_that_runs_out_after_all(error, rude, monkeypatch):
 
     monkeypatch.setattr("tacit.pipeline.job.Plan.make", make)
     rude("fit", "t.csv", code=1)
+
+
+# ---------------------------------------------------------------- wrong calls in processes of their own
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}  # this package, wherever it is installed
+
+
+@pytest.fixture
+def tacit(tmp_path):
+    """Run the command in a folder with a table."""
+    (tmp_path / "t.csv").write_text(TABLE)
+
+    def run(*arguments, **environment):
+        command, environment = [sys.executable, "-m", "tacit", *arguments], ENVIRONMENT | environment
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=False)
+
+    return run
+
+
+def test_bytes_that_are_no_text(tacit, tmp_path):
+    ended = tacit(b"fit", b"t.csv", b"--out", b"run\xff\xfe", b"--quiet")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"tacit: arguments must be text in UTF-8, got 'run\\udcff\\udcfe'; rename")
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_names_of_the_world_on_a_terminal_of_letters(tacit, tmp_path):
+    """A terminal that knows ASCII alone gets a line too."""
+    (tmp_path / "größe.csv").write_text("time,é\n0,1\n")
+    ended = tacit("fit", "größe.csv", "--quiet", PYTHONIOENCODING="ascii")
+    assert ended.returncode == 2
+    assert ended.stderr == b"tacit: gr\\xf6\\xdfe.csv: two nodes or more must remain, got none; left out: '\\xe9' (constant)\n"  # noqa: E501 # fmt: skip
+
+
+def test_a_fit_on_a_terminal_that_lacks_letters(tacit, tmp_path):
+    """Names are escaped, also in forecasts on standard output."""
+    (tmp_path / "n.csv").write_text(TABLE.replace("time,a,b", "time,Zürich,Łódź"), encoding="utf-8")
+    ended = tacit("fit", "n.csv", "--out", "run", "--quick", PYTHONIOENCODING="ascii")
+    assert ended.returncode == 0, ended.stderr
+    for command, encoding in (("predict", "cp1252"), ("evaluate", "ascii")):
+        arguments = ("run", "n.csv") if command == "predict" else ("run",)
+        ended = tacit(command, *arguments, PYTHONIOENCODING=encoding)
+        assert ended.returncode == 0, ended.stderr
+        assert b"\\u0141" in ended.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams(tmp_path, closed):
+    shell = f"{sys.executable} -m tacit --version {closed}"
+    ended = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are those of Linux")
+@pytest.mark.parametrize("kilobytes", [314_572, 838_860])
+def test_a_small_address_space(tmp_path, kilobytes):
+    """Refused at once: the libraries may hang while they are loaded."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    shell = f"ulimit -v {kilobytes} && {sys.executable} -m tacit fit t.csv --out run --quiet"
+    ended = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(b"tacit: out of memory: tacit needs an address space of 1.5 GB")
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_a_pipe_that_nobody_writes_to(tacit, tmp_path):
+    os.mkfifo(tmp_path / "e.csv")
+    ended = tacit("fit", "t.csv", "--edges", "e.csv", "--quiet")
+    assert ended.returncode == 2
+    assert ended.stderr == b"tacit: e.csv is a directory or a device; pass a CSV file of edge rules\n"
+
+
+def test_a_reader_that_has_gone(tmp_path):
+    """``tacit fit --help | true`` ends quietly."""
+    shell = f"{sys.executable} -m tacit fit --help | true"
+    ended = subprocess.run(
+        ["bash", "-c", shell], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, timeout=120, check=False
+    )
+    assert ended.stderr == b""
