@@ -117,7 +117,7 @@ INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt --ed
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing tacit and what it needs into .venv"
-	$(INSTALL) .
+	$(INSTALL) '.[command]'
 	@touch $@
 
 .venv/installed-%: pyproject.toml constraints.txt | .venv/bin/python

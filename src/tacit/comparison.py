@@ -10,8 +10,7 @@ import numpy as np
 
 from tacit.errors import InputError, require
 from tacit.local import CLEAR
-from tacit.records import Run
-from tacit.report import read_one_run
+from tacit.records import Run, read_one_run
 from tacit.sklearn import LatentGraphForecaster, LatentGraphRegressor
 
 if TYPE_CHECKING:

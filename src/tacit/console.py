@@ -1,9 +1,10 @@
-"""Progress display: a bar on a terminal, one line in a notebook, otherwise a line every ten seconds."""
+"""Progress display: a bar on a terminal (with rich), one line in a notebook, otherwise a line every ten seconds."""
 
 import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Any
 
@@ -24,7 +25,8 @@ class Display:
     def __init__(self, *, quiet: bool) -> None:
         self._update = None if quiet else notebook_line()
         self.quiet = quiet or (sys.stderr is None and self._update is None)
-        self.interactive = not self.quiet and self._update is None and sys.stderr.isatty()
+        terminal = not self.quiet and self._update is None and sys.stderr.isatty()
+        self.interactive = terminal and find_spec("rich") is not None
         self._text, self._start, self._last = "", time.monotonic(), ""
         self._stop, self._due = threading.Event(), self._start
         self.seconds = 0.0  # total time, set at the end

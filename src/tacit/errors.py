@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 LISTED = 20  # known words in a message; the others are counted
 LONGEST = 300  # characters of a message
@@ -98,3 +99,15 @@ def require(condition: bool, message: str) -> None:
     """Raise :class:`InputError` with ``message`` unless ``condition`` is true."""
     if not condition:
         raise InputError(message)
+
+
+def require_package(package: str, what: str, extra: str) -> None:
+    """Raise :class:`InputError` unless an optional package is installed; ``extra`` of tacit installs it.
+
+    >>> require_package("openpyxl_of_old", "reading .xlsx", "excel")
+    Traceback (most recent call last):
+    ...
+    tacit.errors.InputError: reading .xlsx requires openpyxl_of_old, which is not installed; pip install 'tacit[excel]'
+    """
+    if find_spec(package) is None:
+        raise InputError(f"{what} requires {package}, which is not installed; pip install 'tacit[{extra}]'")

@@ -144,11 +144,6 @@ def test_sheets(tmp_path, refused):
     refused(read_series, tmp_path / "empty.xlsx")
 
 
-def test_excel_without_openpyxl(written, monkeypatch, refused):
-    monkeypatch.setattr("tacit.data.files.find_spec", lambda _: None)
-    refused(open_table, written / "table.xlsx")
-
-
 @pytest.mark.parametrize("ending", ["parquet", "feather", "xlsx"])
 def test_broken_files(tmp_path, ending):
     (tmp_path / f"table.{ending}").write_bytes(b"PK\x03\x04 not a table")

@@ -83,7 +83,7 @@ def empty(wheel, tmp_path_factory):
     try:
         install(
             folder / "env" / "bin" / "python",
-            *("install", "--quiet", "--no-compile", "--constraint", ROOT / "constraints.txt", wheel),
+            *("install", "--quiet", "--no-compile", "--constraint", ROOT / "constraints.txt", f"{wheel}[command]"),
         )
         yield folder
     finally:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -126,11 +125,6 @@ def test_pyg_has_the_same_edges():
         assert (data.num_nodes, data.names) == (3, NODES)
         rows = zip(data.edge_index.T.tolist(), data.edge_prob.tolist(), strict=True)
         assert {(NODES[j], NODES[i]): p for (j, i), p in rows} == {e: p for e, p in EDGES.items() if p > threshold}
-
-
-def test_pyg_that_is_not_there(monkeypatch, refused):
-    monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
-    refused(table().to_pyg)
 
 
 def test_errors(refused):

@@ -177,7 +177,7 @@ def test_without_dask_the_way_to_install_it_is_said(tmp_path, capsys, monkeypatc
     arguments = ("reproduce", "injectivity", "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path / "out", "--quiet")
     assert call(*arguments) == 2
     assert capsys.readouterr().err == (
-        "tacit: scheduler requires the package distributed, which is not installed; run: pip install 'tacit[dask]'\n"
+        "tacit: scheduler requires distributed, which is not installed; pip install 'tacit[dask]'\n"
     )
 
 

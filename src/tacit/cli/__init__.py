@@ -77,8 +77,8 @@ def report(
     """Draw the report and the figures of a finished run again, from its records only."""
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
-        from tacit.records import read_record
-        from tacit.report import draw_demo, draw_run, is_demo
+        from tacit.records import is_demo, read_record
+        from tacit.report import draw_demo, draw_run
 
         if not run.is_dir():
             raise InputError(f"RUN must be a directory, got {run}; pass one that a tacit command wrote")

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,10 @@ from jaxtyping import Bool, Float, Int
 
 from tacit.data.series import LARGEST, RESCALE, Times
 from tacit.data.times import looks_like_dates, parse_dates
-from tacit.errors import InputError, did_you_mean, require
+from tacit.errors import InputError, did_you_mean, require, require_package
 
 TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".feather", ".xlsx")
-NO_EXCEL = "reading .xlsx requires openpyxl, which is not installed; pip install 'tacit[excel]', or save it as .csv"
 WITH_ZONE = re.compile(r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
 COMMA_NUMBER = r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*"
 LIKE_A_NUMBER = r"\s*[+-]?(?=.*\d)(\d{1,3}([.,' ]\d{3})+|\d*)([.,]\d*)?([eE][+-]?\d+)?\s*"  # in any notation
@@ -342,6 +340,7 @@ def is_parquet_folder(path: Path) -> bool:
 
 def _read_arrow_file(path: Path) -> Table:
     """Read a Parquet or Feather file."""
+    require_package("pyarrow", f"{path}: reading {path.suffix}", "command")
     from pyarrow.feather import read_table
     from pyarrow.parquet import ParquetFile
 
@@ -354,6 +353,7 @@ def _read_arrow_file(path: Path) -> Table:
 
 def _read_parquet_folder(path: Path) -> Table:
     """Read all Parquet files of a folder as one table; names of folders such as year=2026 are columns."""
+    require_package("pyarrow", f"{path}: reading a folder of .parquet files", "command")
     from pyarrow.dataset import dataset
 
     files = sorted(str(one) for one in path.rglob("*.parquet") if one.is_file())
@@ -370,7 +370,7 @@ def _read_excel(path: Path) -> Table:
     """Read the first sheet of an Excel file; its first row has the names."""
     import pandas as pd
 
-    require(find_spec("openpyxl") is not None, f"{path}: {NO_EXCEL}")
+    require_package("openpyxl", f"{path}: reading .xlsx", "excel")
     with _readable(path, "xlsx"), pd.ExcelFile(path, engine="openpyxl") as book:
         sheets = [str(name) for name in book.sheet_names]
         rows = pd.read_excel(book, sheet_name=sheets[0], header=None, dtype=object)
@@ -390,6 +390,7 @@ def is_arrow(data: Any) -> bool:
 
 def table_of_arrow(data: Any, what: Path | str) -> Table:
     """Return the columns of an Arrow table, or of a table with an Arrow interface; numbers are not copied."""
+    require_package("pyarrow", f"{what}: reading an Arrow table", "command")
     import pandas as pd
     import pyarrow as pa
 

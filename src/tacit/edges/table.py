@@ -14,7 +14,7 @@ from tacit.edges.by import EdgesBy
 from tacit.edges.index import EdgeIndex, Mask, Places, Values
 from tacit.edges.lags import LagTable
 from tacit.edges.listing import FDR, listed_edges
-from tacit.errors import InputError, require
+from tacit.errors import require, require_package
 
 if TYPE_CHECKING:
     import networkx
@@ -342,6 +342,7 @@ class EdgeTable:
         >>> table.to_networkx(0.5).edges(data="probability")
         OutEdgeDataView([('b', 'a', 0.75)])
         """
+        require_package("networkx", "to_networkx", "command")
         import networkx
 
         places, columns = self._exported(threshold)
@@ -375,12 +376,9 @@ class EdgeTable:
 
         Edges are those of :meth:`to_networkx`; one without direction is there in both directions, as PyG expects.
         """
-        try:
-            from torch_geometric.data import Data
-        except ImportError:
-            raise InputError(
-                "to_pyg requires torch_geometric, which is not installed; pip install 'tacit[pyg]'"
-            ) from None
+        require_package("torch_geometric", "to_pyg", "pyg")
+        from torch_geometric.data import Data
+
         places, columns = self._exported(threshold)
         ends = torch.from_numpy(np.stack([self.index.source[places], self.index.target[places]]))
         attributes = {"edge_prob": columns["probability"]}

@@ -19,6 +19,7 @@ from tacit.pipeline import MOST_TESTED, pair_forecasts
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import (
+    DEMO_RUNS,
     Record,
     Run,
     describe_device,
@@ -28,7 +29,7 @@ from tacit.records import (
     versions,
     write_run,
 )
-from tacit.report import TITLES, draw_demo
+from tacit.report import draw_demo
 from tacit.systems import CommunitySystem
 from tacit.training import FitResult, fit
 
@@ -65,19 +66,19 @@ def run_demo(
         listener.stage("computing the optimal values")
         optimal = _optimal(system, config, pairs, seed)
         try:
-            for name in TITLES:
+            for name in DEMO_RUNS:
                 if interrupted:
                     break
                 result = _train(name, system, config, pairs, seed, listener)
                 with deferred_interrupts() as held:
-                    listener.stage(f"{TITLES[name]}: scoring on the test pairs")
+                    listener.stage(f"{DEMO_RUNS[name]}: scoring on the test pairs")
                     train, generator = pairs.train, generator_for(seed, "identify", pairs.train.inputs.device)
                     identified = identify(
                         result.model, train.inputs, train.targets, generator=generator, num_pairs=len(train)
                     )
                     scored = _scored(result, system, pairs, seed, identified)
                     record = Record(
-                        title=TITLES[name],
+                        title=DEMO_RUNS[name],
                         command=command,
                         config={**config.model_dump(mode="json"), "psi": name},
                         seed=seed,
@@ -110,7 +111,7 @@ def run_demo(
             listener.stage("drawing the report")
             lock.require()
             report = draw_demo(directory, runs)
-    return Demo(runs, directory, report, complete=len(runs) == len(TITLES) and not result.interrupted)
+    return Demo(runs, directory, report, complete=len(runs) == len(DEMO_RUNS) and not result.interrupted)
 
 
 def _train(
@@ -121,7 +122,7 @@ def _train(
     predictor = system.true_predictor() if known else HopPredictor.random(*sizes, generator=generator)
     graph = BernoulliGraph.uniform(system.num_nodes, generator=generator, link=config.model.build_link())
     model = config.model.build(graph, predictor, pairs.train.targets)
-    listener.stage(f"{TITLES[name]}: compiling the training step")
+    listener.stage(f"{DEMO_RUNS[name]}: compiling the training step")
     truth = system.true_edge_probs.to(pairs.train.inputs.device)
     return fit(
         model,

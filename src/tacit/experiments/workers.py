@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import torch
 
-from tacit.errors import InputError, TrainingError, require
+from tacit.errors import InputError, TrainingError, require, require_package
 from tacit.experiments.study import Options, Outcomes, RunTasks, Study, Values, try_task
 from tacit.records import versions
 
@@ -36,12 +36,9 @@ def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTask
 
     Raise :class:`InputError` if there is no such cluster, or if one of its workers cannot run these ``options``.
     """
-    try:
-        from distributed import as_completed
-    except ImportError:
-        raise InputError(
-            "scheduler requires the package distributed, which is not installed; run: pip install 'tacit[dask]'"
-        ) from None
+    require_package("distributed", "scheduler", "dask")
+    from distributed import as_completed
+
     try:
         parts = urlsplit(address)
         whole = parts.scheme in SCHEMES and bool(parts.hostname) and bool(parts.port) and not parts.path

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from tacit.errors import InputError, require
 from tacit.pipeline import Fitted, Source, evaluate, read_new
-from tacit.records import Run
-from tacit.report import read_one_run
+from tacit.records import Run, read_one_run
 from tacit.sklearn import LatentGraphForecaster, LatentGraphRegressor, load
 
 Estimator = LatentGraphForecaster | LatentGraphRegressor

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Int
 from torch import Generator, Tensor, nn
 
-from tacit.errors import InputError, require
+from tacit.errors import require, require_package
 from tacit.graph import AnyGraphs, CandidateEdges, CandidateGraphs
 from tacit.predictors.kinds import Options, PredictorKind, Sizes, one_width
 from tacit.predictors.protocol import initial_parameters, uniform_within
@@ -122,12 +122,9 @@ def _kind(name: str) -> PredictorKind:
     """Return the kind of a model of PyG by the name of its class."""
 
     def build(sizes: Sizes, options: Options, _candidates: CandidateEdges | None, _observation: str) -> PyGPredictor:
-        try:
-            from torch_geometric.nn import models
-        except ImportError:
-            raise InputError(
-                f"predictor '{options.kind}' requires torch-geometric, which is not installed; pip install 'tacit[pyg]'"
-            ) from None
+        require_package("torch_geometric", f"predictor '{options.kind}'", "pyg")
+        from torch_geometric.nn import models
+
         with torch.random.fork_rng(devices=[]):  # the constructor draws initial weights; a fit replaces them
             module: nn.Module = getattr(models, name)(
                 sizes.in_channels, one_width(options), options.layers + 1, sizes.out_channels

@@ -1,7 +1,7 @@
 """Run directories: a JSON record, edges, history and model; files are written atomically, the record last."""
 
 from tacit.records.directories import CALL, drawing, make_directory, new_directory, require_new, resuming
-from tacit.records.reading import Run, listed_in, read_record, read_run
+from tacit.records.reading import DEMO_RUNS, Run, is_demo, listed_in, read_one_run, read_record, read_run
 from tacit.records.record import (
     CANDIDATE_PARTS,
     CANDIDATES,
@@ -33,6 +33,7 @@ __all__ = [
     "CALL",
     "CANDIDATES",
     "CANDIDATE_PARTS",
+    "DEMO_RUNS",
     "FORECASTS",
     "FORECAST_NUMBERS",
     "FORMAT",
@@ -48,6 +49,7 @@ __all__ = [
     "describe_device",
     "drawing",
     "history_line",
+    "is_demo",
     "listed_in",
     "make_directory",
     "model_tensors",
@@ -55,6 +57,7 @@ __all__ = [
     "read_background",
     "read_forecasts",
     "read_model",
+    "read_one_run",
     "read_record",
     "read_run",
     "require_new",

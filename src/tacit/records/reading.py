@@ -32,6 +32,7 @@ from tacit.records.tables_csv import (
 )
 
 HISTORY = "history.jsonl"
+DEMO_RUNS = {"known": "psi known", "joint": "psi learned"}  # the runs of a demo: directory, title
 
 
 class Run(BaseModel):
@@ -112,6 +113,19 @@ def read_run(directory: Path) -> Run:
         history = [json.loads(line) for line in _belonging(directory, HISTORY, record).splitlines()]
         present = [EDGES, *(name for name in (LAGS, EDGES_BY, FORECASTS, BACKGROUND) if name in record.files)]
         return Run.of(record, history, {name: _belonging(directory, name, record) for name in present})
+
+
+def is_demo(directory: Path) -> bool:
+    """Does a directory hold runs of a demo?"""
+    return any((directory / name).is_dir() for name in DEMO_RUNS)
+
+
+def read_one_run(directory: Path, what: str = "RUN") -> Run:
+    """Read a run directory; for a demo, one of its two runs must be chosen. ``what`` names the argument."""
+    if is_demo(directory):
+        paths = " or ".join(str(directory / name) for name in DEMO_RUNS)
+        raise InputError(f"{what} must be one run, got {directory}, which contains the runs of a demo; pass {paths}")
+    return read_run(directory)
 
 
 def _require_format(directory: Path, fields: dict[str, Any]) -> None:

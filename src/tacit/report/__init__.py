@@ -15,11 +15,8 @@ from tacit.report.figures import (
 from tacit.report.matrix import COLOURS, bands, draw_matrix, figure_files, heatmap_pair
 from tacit.report.network import draw_graph, draw_network, figure_height, shown_edges
 from tacit.report.page import (
-    TITLES,
     draw_demo,
     draw_run,
-    is_demo,
-    read_one_run,
     summary_html,
     write_page,
 )
@@ -31,7 +28,6 @@ __all__ = [
     "FORECAST_COLOUR",
     "PROBABILITY_COLOURS",
     "STYLE",
-    "TITLES",
     "bands",
     "coverage_on",
     "draw_curve",
@@ -44,10 +40,8 @@ __all__ = [
     "figure_files",
     "figure_height",
     "heatmap_pair",
-    "is_demo",
     "rank_shares",
     "ranks_on",
-    "read_one_run",
     "reliability_on",
     "reliability_points",
     "run_places",

@@ -17,8 +17,8 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from tacit.atomic_files import write_atomic
-from tacit.errors import InputError, require
-from tacit.records import Run, read_run
+from tacit.errors import require
+from tacit.records import DEMO_RUNS, Run, read_run
 from tacit.report.content import run_content, verdict
 from tacit.report.embedding import as_json, script_hash, strongest_edges
 from tacit.report.figures import draw_figures
@@ -142,27 +142,13 @@ def draw_run(directory: Path, run: Run | None = None) -> Path:
     return directory / "report.html"
 
 
-TITLES = {"known": "psi known", "joint": "psi learned"}  # by the directory of the run
 PAGE_TITLE = "tacit demo: the paper's synthetic system"
-
-
-def is_demo(directory: Path) -> bool:
-    """Does a directory hold runs of a demo?"""
-    return any((directory / name).is_dir() for name in TITLES)
-
-
-def read_one_run(directory: Path, what: str = "RUN") -> Run:
-    """Read a run directory; for a demo, one of its two runs must be chosen. ``what`` names the argument."""
-    if is_demo(directory):
-        paths = " or ".join(str(directory / name) for name in TITLES)
-        raise InputError(f"{what} must be one run, got {directory}, which contains the runs of a demo; pass {paths}")
-    return read_run(directory)
 
 
 def draw_demo(directory: Path, runs: dict[str, Run] | None = None) -> Path:
     """Draw a demo directory and return the page of the whole."""
     if runs is None:
-        runs = {name: read_run(directory / name) for name in TITLES if (directory / name).is_dir()}
+        runs = {name: read_run(directory / name) for name in DEMO_RUNS if (directory / name).is_dir()}
     for name, run in runs.items():
         draw_run(directory / name, run)
     write_page(list(runs.values()), directory / "report.html", PAGE_TITLE)

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +23,7 @@ from tacit.config import FitConfig
 from tacit.console import Display
 from tacit.devices import find_device
 from tacit.edges import FLAGS, EdgesBy, EdgeTable
-from tacit.errors import require_int
+from tacit.errors import require_int, require_package
 from tacit.graph import GraphDistribution
 from tacit.pipeline import (
     MOST_EXPANDED,
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     import networkx
     import pandas
     from torch_geometric.data import Data
+
+OF_A_PAGE = ("jinja2", "matplotlib", "plotly")  # packages
 
 
 def _all_classes(estimator: "LatentGraphEstimator") -> bool:
@@ -387,7 +390,9 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the report of ``tacit fit``: one HTML file that works offline."""
-        from tacit.report import write_page  # matplotlib and plotly are loaded only for a page
+        for package in OF_A_PAGE:
+            require_package(package, "report", "command")
+        from tacit.report import write_page
 
         fitted, path = self._with_predictor(), Path(path)
         with write_said(path):
@@ -544,13 +549,17 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
 
     def _repr_html_inner(self) -> str:
         """Return what a notebook shows: of a fitted estimator its edges, else what scikit-learn shows."""
-        return self._summary() if self._fitted is not None else str(super()._repr_html_inner())
+        return self._summary() if self._has_summary else str(super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if self._fitted is not None and "text/html" in bundle:
+        if self._has_summary and "text/html" in bundle:
             bundle["text/html"] = self._summary()
         return bundle
+
+    @property
+    def _has_summary(self) -> bool:
+        return self._fitted is not None and all(find_spec(package) is not None for package in OF_A_PAGE)
 
     def _summary(self) -> str:
         from tacit.report import summary_html

@@ -9,6 +9,7 @@ import numpy as np
 from tacit.devices import find_device
 from tacit.errors import InputError
 from tacit.pipeline import Fitted
+from tacit.records import DEMO_RUNS, is_demo
 from tacit.sklearn.forecaster import LatentGraphForecaster
 from tacit.sklearn.regressor import LatentGraphRegressor
 from tacit.sklearn.saved import SECTIONS, Stored
@@ -35,9 +36,7 @@ def load(path: str | os.PathLike[str], **objects: Any) -> LatentGraphForecaster 
 
 
 def _from_run(directory: Path) -> LatentGraphForecaster | LatentGraphRegressor:
-    from tacit.report import TITLES, is_demo  # loads matplotlib
-
-    if is_demo(directory) or (directory.name in TITLES and is_demo(directory.parent)):
+    if is_demo(directory) or (directory.name in DEMO_RUNS and is_demo(directory.parent)):
         raise InputError(
             f"path must be a run of tacit fit, got {directory} of a demo, whose model is that of the paper; read its "
             "edges with tacit.records.read_run, or draw them with tacit.plots"
