@@ -1,7 +1,7 @@
 # make demo       install what is needed and run the main job
 # make test       the fast tests, two at a time: run them before each commit (at most six minutes on two cores)
 # make test-slow  the tests marked slow: run them before a release (half an hour)
-# make sentences  write the sentences of refusals that tests compare with (tests/refusals.json); look at the difference
+# make sentences  renew the sentences that tests compare with (tests/sentences.json); look at the difference
 # make check      format, lint, types, import contract, words; Biome for the page's JavaScript where npm is installed
 # make check-words  spelling, and the phrases of tools/banned_words.txt
 # make docs       check the pages drawn from records, build the documentation into site/; a warning is an error
@@ -38,7 +38,7 @@ test-slow: .venv/installed-docs
 	$(PYTEST) -m 'slow and not gpu and not paper' --ignore tests/fuzz/test_fuzz_long.py
 
 sentences: .venv/installed-dev
-	$(BIN)/pytest --renew
+	$(BIN)/pytest --renew -m 'not gpu and not paper'
 
 check: check-words
 	$(BIN)/ruff format --check src tests benchmarks tools

@@ -74,7 +74,7 @@ def own_kinds():
 
 
 HERE = Path(__file__).parent
-REFUSALS = HERE / "refusals.json"  # test -> the sentences of its refusals and answers, in order
+SENTENCES = HERE / "sentences.json"  # test -> the sentences of its refusals and answers, in order
 OF_A_LIBRARY = re.compile(r"(cannot be read as [\w ]+|is not): .*?(?=; |$)")  # differs from version to version
 OF_A_MACHINE = re.compile(r"but [\d.,]+ [GM]B is free|where there are \d+")
 
@@ -93,9 +93,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session")
-def refusals(request):
+def sentences(request):
     """Return the stored sentences and those of this session; with --renew, store the latter."""
-    stored, seen = json.loads(REFUSALS.read_text()), {}
+    stored, seen = json.loads(SENTENCES.read_text()), {}
     yield stored, seen
     if request.config.option.renew:
         ran = {name.partition("[")[0] for name in seen}
@@ -104,12 +104,12 @@ def refusals(request):
             path, _, function = test.partition("::")
             if test not in ran and (HERE / path).is_file() and f"def {function}(" in (HERE / path).read_text():
                 seen[name] = stored[name]
-        REFUSALS.write_text(json.dumps(seen, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        SENTENCES.write_text(json.dumps(seen, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
 @pytest.fixture
-def sentence(request, refusals, tmp_path_factory):
-    """Return a function that compares a sentence with the next one of this test in tests/refusals.json.
+def sentence(request, sentences, tmp_path_factory):
+    """Return a function that compares a sentence with the next one of this test in tests/sentences.json.
 
     Sentences live there alone; ``make sentences`` renews them, and the difference shows what changed. Temporary folders
     are written as FOLDER, the version of tacit as VERSION, the words of libraries and what differs between machines as
@@ -117,7 +117,7 @@ def sentence(request, refusals, tmp_path_factory):
     """
     from tacit.version import __version__
 
-    stored, seen = refusals
+    stored, seen = sentences
     name = f"{request.path.relative_to(HERE)}::{request.node.name}"
     expected, found, renew = stored.get(name, []), seen.setdefault(name, []), request.config.option.renew
     folder = re.compile(re.escape(str(tmp_path_factory.getbasetemp())) + r"/[\w-]+")
@@ -126,7 +126,7 @@ def sentence(request, refusals, tmp_path_factory):
         text = OF_A_MACHINE.sub("...", OF_A_LIBRARY.sub(r"\1: ...", folder.sub("FOLDER", text)))
         found.append(text.replace(f"tacit {__version__}", "tacit VERSION"))
         assert "\n" not in text
-        assert renew or found == expected[: len(found)], "a sentence changed: make sentences renews tests/refusals.json"
+        assert renew or found == expected[: len(found)], "another sentence: make sentences renews tests/sentences.json"
         return found[-1]
 
     yield compare
