@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -27,10 +28,15 @@ CASES = {
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    "name", ["node", *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != "node")]
+    ("name", "backend"),
+    [
+        *((name, "aot_eager") for name in ("node", "joint", "missing targets")),
+        *(pytest.param(name, "inductor", marks=pytest.mark.slow) for name in CASES),
+    ],
 )
-def test_compiled_equals_eager(rng, name):
-    """Gradients, losses and what is carried; one case has missing targets."""
+def test_compiled_equals_eager(rng, name, backend, monkeypatch):
+    """Gradients, losses and what is carried; one case has missing targets. C++ is made in the slow tier alone."""
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
     loss, link, choices = CASES[name]
     system = CommunitySystem()
     pairs = system.generate(64, 0).to("cpu", torch.float64)
