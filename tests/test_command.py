@@ -273,11 +273,12 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path):
 def test_ctrl_c_while_scoring_or_drawing_loses_nothing(stages, tiny, tmp_path, monkeypatch, capsys):
     from tacit.console import Display
 
-    shown = Display.stage
+    shown, stopped = Display.stage, []
 
     def stop(self, text):
         shown(self, text)
         if text.startswith(stages):
+            stopped.append(text)
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)  # and once more, as an impatient user does
 
@@ -285,6 +286,7 @@ def test_ctrl_c_while_scoring_or_drawing_loses_nothing(stages, tiny, tmp_path, m
     out = tmp_path / "out"
     complete = "psi known: scoring" not in stages
     assert call("demo", "--config", tiny, "--out", out) == (0 if complete else 1)
+    assert len(stopped) >= len(stages)
     assert (out / "known" / "model.safetensors").is_file()
     assert (out / "report.html").is_file()
     assert (out / "joint" / "model.safetensors").is_file() == complete
