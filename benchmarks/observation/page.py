@@ -19,9 +19,9 @@ NOT_AN_OPTION = "gaussian_likelihood"  # Gaussian noise with the intervals of st
 THETA_ORDER = [f"{kind}, psi {psi}" for kind in ("poisson", "bernoulli", "gaussian") for psi in ("known", "learned")]
 HEAD = """# Counts, yes or no, heavy tails
 
-This page shows measurements of the [observation models](../how-to/observation.md) on systems whose edges are known.
-`python -m benchmarks.observation.page` draws it from the records in `benchmarks/results/observation/`; with `--full` it
-prints all intervals, and every method on every system. The generators are in `benchmarks/observation/`.
+Measurements of the [observation models](../how-to/observation.md) on systems whose edges are known.
+`python -m benchmarks.observation.page` draws this page from the records; with `--full` it prints all intervals, and
+every method on every system. The generators are in `benchmarks/observation/`.
 """
 THETA = """
 ## Edge probabilities of the paper's system
@@ -61,8 +61,8 @@ no, the data contain little information about how often an edge acts, and interv
 - *coverage*: 95% intervals of `probability` that contain the truth, over true edges, ± its standard error. Where an
   edge always acts, 1 is in nearly every interval.
 - *bias* and *error*: mean of the estimate less the truth, and of its absolute value.
-- *gaussian*: intervals from regressions of mean and variance, as `observation.kind = "gaussian"` has them. They are
-  wide, and the estimate is 1 for many gated edges, which gives the large bias.
+- *gaussian*: intervals with `observation.kind = "gaussian"`. They are wide, and the estimate is 1 for many gated
+  edges, which gives the large bias.
 
 `python -m benchmarks.observation.intervals` makes the records. Seeds `{seeds}`.
 """
