@@ -76,6 +76,15 @@ step. *tacit* chooses the observation model from the data; the column *chosen* h
 edges per data set at a false discovery rate of 10%; calibration error of `exists` over all pairs. Seeds
 `{seeds}`{untouched}. `python -m benchmarks.observation --seed-set {seeds}`.
 """
+CHOICE = """
+## The choice of an observation model
+
+Is the same kind chosen on resamples of the same table? Two resamples of each table: ten blocks of a tenth of its rows,
+or as many experiments, drawn with replacement. Ten gene networks of gnw20, three of DREAM4, Lorenz-96, a VAR, a network
+of each kind and one of mixed kinds, on which nothing was chosen. *before*: a choice for each node alone.
+
+`python -m benchmarks.observation.choice` makes the records.
+"""
 
 
 def page() -> str:
@@ -90,6 +99,7 @@ def page() -> str:
     seeds, records = read_methods()
     untouched = ", on which nothing was chosen" if seeds == "test" else ""
     parts += [RANKING.format(seeds=seeds, untouched=untouched), *_ranking(records)]
+    parts += [CHOICE, *_choice(*(read(RESULTS / f"choice-{name}.json")["test"] for name in ("before", "after")))]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -108,6 +118,18 @@ def read_methods() -> tuple[str, dict[str, dict[str, Figures]]]:
     """Return the seeds and the records of the methods."""
     found = ((seeds, {name: read(path_of(seeds, name)) for name in METHODS}) for seeds in ("test", "choose"))
     return next(one for one in found if any(one[1].values()))
+
+
+def _choice(before: dict[str, Figures], after: dict[str, Figures]) -> list[str]:
+    lines = _head("tables", "number", "all nodes the same", "nodes the same", "before: all nodes", "nodes")
+    for name in [*dict.fromkeys(row["group"] for row in after.values()), "all"]:
+        cells = []
+        for records in (after, before):
+            rows = [row for row in records.values() if name in (row["group"], "all")]
+            same, number = (sum(row[key] for row in rows) for key in ("same", "resamples"))
+            cells += [f"{same} of {number}", f"{statistics.mean(row['nodes'] for row in rows):.1%}"]
+        lines.append(_row(name, str(sum(name in (row["group"], "all") for row in after.values())), *cells))
+    return lines
 
 
 def _theta(records: dict[str, Figures]) -> list[str]:

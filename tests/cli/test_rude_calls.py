@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit import cli
-from tacit.graph.candidate_edges import size_in_words
+from tacit.graph.memory import size_in_words
 from tacit.pipeline.choices import REPLICAS
 from tacit.pipeline.plan import NUMBER_BYTES
 

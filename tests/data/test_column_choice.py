@@ -123,6 +123,12 @@ def test_what_nothing_can_be_learned_from_is_left_out_in_one_note(tmp_path):
     assert (new.nodes, new.notes) == (("a", "b"), ())
 
 
+def test_the_note_on_a_nearly_empty_column_has_the_number_of_empty_cells(tmp_path):
+    table = pd.DataFrame({"time": range(300), "a": np.arange(300) % 7, "b": np.arange(300) % 5, "c": np.nan})
+    table.loc[10, "c"] = 3.0
+    assert read(tmp_path, table).notes == ("left out: 'c' (299 of 300 cells are empty, constant in the others)",)
+
+
 def test_what_is_asked_for_is_refused(tmp_path, refused):
     table = wide(("city", ["Lugano"] * 6), ("id", [7] * 6), ("typo", [1, 2, "3x", 4, 5, 6]))
     path = write(tmp_path, table.to_csv(index=False))

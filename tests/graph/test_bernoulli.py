@@ -7,7 +7,7 @@ from torch.distributions import Bernoulli, kl_divergence
 
 import oracles
 from tacit.graph import BernoulliGraph, EdgePrior, Sigmoid, SineSquared, boolean_powers, reachability, walks_within
-from tacit.graph.candidate_edges import WORD_BITS, powers_by_words
+from tacit.graph.operators import WORD_BITS, powers_by_words
 
 
 def test_probabilities_of_all_graphs_add_up_to_one(rng):

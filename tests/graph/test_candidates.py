@@ -18,8 +18,9 @@ from tacit.graph import (
     require_memory,
     step_bytes,
 )
-from tacit.graph import candidate_edges as footprint
-from tacit.graph.candidate_edges import size_in_words
+from tacit.graph import memory as footprint
+from tacit.graph.layouts import EDGE_BYTES
+from tacit.graph.memory import size_in_words
 
 
 def first_k(distance, k):
@@ -108,7 +109,7 @@ def test_twenty_thousand_nodes_need_memory_for_their_edges(rng):
     tracemalloc.stop()
     assert candidates.sources.shape == (20_000, 10)
     assert candidates.used.all()
-    assert peak < nearest.BLOCK_BYTES + 20_000 * 10 * footprint.EDGE_BYTES
+    assert peak < nearest.BLOCK_BYTES + 20_000 * 10 * EDGE_BYTES
     assert peak < 20_000**2 / 5
     few = torch.arange(0, 20_000, 500)
     for node in few.tolist():

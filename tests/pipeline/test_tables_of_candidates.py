@@ -14,7 +14,7 @@ from own_files import NODES, learn, plan_of, series
 from run_files import reseal
 from tacit.edges import schema
 from tacit.graph import CandidateEdges, EdgeRules
-from tacit.graph import candidate_edges as footprint
+from tacit.graph import memory as footprint
 from tacit.pipeline import Fitted
 
 CPU = torch.device("cpu")

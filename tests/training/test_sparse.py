@@ -209,7 +209,7 @@ def test_what_a_table_cannot_do(rng, monkeypatch, refused):
     deep = ConvolutionStack.random([CHANNELS, 3, 3, 1], generator=rng)
     refused(LatentGraphModel, BernoulliGraph(probs, candidates=candidates), deep, EnergyScore(), num_graphs=4)
     LatentGraphModel(BernoulliGraph(probs, candidates=candidates), deep, EnergyScore(), num_graphs=4, credit="global")
-    monkeypatch.setattr("tacit.graph.candidate_edges.MOST_WALKS", 3)
+    monkeypatch.setattr("tacit.graph.operators.MOST_WALKS", 3)
     refused(lambda: list(candidate_powers(CandidateGraphs(probs[None, None], a_table(rng)[1]), 2)))
 
 

@@ -76,7 +76,7 @@ Width = Annotated[int, Field(ge=1)]
 Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
 Edge = tuple[Node, Node]  # (source, target)
 Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
-BACKGROUNDS = ("auto", "none", "trend", "shift", "cycle", "hourly", "daily", "weekly", "yearly", "weekend")
+BACKGROUNDS = ("auto", "none", "trend", "shift", "cycle", "hourly", "daily", "weekly", "yearly", "weekend", "hours")
 SELECTION_KEYS = ("columns", "drop", "decimal")
 TABLE_KEYS = (
     "layout",

@@ -2,6 +2,7 @@
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.background import (
+    CATEGORIES,
     DAY,
     NO_BACKGROUND,
     PHASES,
@@ -69,6 +70,7 @@ from tacit.data.windows import (
 )
 
 __all__ = [
+    "CATEGORIES",
     "DAY",
     "FEWEST_BLOCKS",
     "FEWEST_SERIES",

@@ -40,7 +40,8 @@ TimeColumns = Float[np.ndarray, "row column"]
 DAY = 86400.0  # seconds
 WEEK = 7 * DAY
 YEAR = 365.2425 * DAY
-CATEGORIES = {"weekend": 2, "weekday": 7, "hour": 24}  # parts of a date, and their numbers of values
+# Parts of a date, and their numbers of values; "weekend hour" is the hour, on weekdays and at weekends.
+CATEGORIES = {"weekend": 2, "weekday": 7, "hour": 24, "weekend hour": 48}
 
 # Parts of a date as numbers, with their values for messages, and as phases of a DatetimeIndex.
 NUMBERS = {
@@ -176,7 +177,9 @@ class Category:
         """Return an indicator of each value but the first."""
         times = times - self.earlier
         weekday = (np.floor(times / DAY) + 3) % 7
-        value: Numbers = {"weekday": weekday, "weekend": weekday >= 5, "hour": np.floor(times % DAY / 3600)}[self.part]
+        weekend, hour = weekday >= 5, np.floor(times % DAY / 3600)
+        values = {"weekday": weekday, "weekend": weekend, "hour": hour, "weekend hour": 24 * weekend + hour}
+        value: Numbers = values[self.part]
         columns: TimeColumns = (value[:, None] == np.arange(1, self.size + 1)).astype(np.float64)
         return columns
 

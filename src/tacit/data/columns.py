@@ -31,6 +31,7 @@ ROWS = "no column of times was found: each row counts as one step; set time to t
 
 
 INDEX = "index of rows"
+MOSTLY = 0.9  # share of empty cells from which on a note has their number
 WORDS = ({"yes": 1.0, "no": 0.0}, {"true": 1.0, "false": 0.0})
 PICKED = (lambda node, _: node, lambda node, variable: f"{node}:{variable}", lambda _, variable: variable)
 
@@ -318,6 +319,9 @@ def leave_out(
                 there = values[~np.isnan(values)]
                 moves = len(there) > 0 and series.lengths and there.min() < there.max()
                 constant = "constant within every series" if moves else "constant"
+                missing = values.size - len(there)
+                if missing >= MOSTLY * values.size:
+                    constant = f"{missing:,} of {values.size:,} cells are empty, {constant} in the others"
                 reasons[names[place]] = constant if len(there) else "empty"
         left = series.num_nodes - int(nodes.sum())
         require(

@@ -4,7 +4,9 @@ Files, data frames, the terminal, the page, exports and the reference page of th
 lines. A new column takes one line here and the place that computes it.
 """
 
-from collections.abc import Iterable
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -414,6 +416,22 @@ def script_columns() -> dict[str, dict[str, Any]]:
 def names(columns: Iterable[Column]) -> tuple[str, ...]:
     """Return the names of columns."""
     return tuple(one.name for one in columns)
+
+
+def csv_text(columns: Sequence[Column], found: Mapping[str, Any]) -> str:
+    """Return columns as the text of a CSV file; those that are not found are empty."""
+    empty = [""] * len(found[columns[0].name])
+    cells = [
+        one.cells(np.asarray(found[one.name], dtype=float if one.kind == "number" else None))
+        if one.name in found
+        else empty
+        for one in columns
+    ]
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(names(columns))
+    lines.writerows(zip(*cells, strict=True))
+    return text.getvalue()
 
 
 def reference(columns: Iterable[Column]) -> str:

@@ -11,9 +11,11 @@ from tacit.assessment.evidence import (
     BELIEVED,
     FEWEST_CYCLES,
     FEWEST_ROWS,
+    HOURS,
     KINDS,
     MOST_SERIES,
     SHORTEST,
+    WEEKEND,
     Backgrounds,
     Candidates,
     Clock,
@@ -39,6 +41,7 @@ NAMED = 3  # nodes in a sentence
 # so that slow terms and cycles are both visible.
 MOST_CURVES, MOST_CURVE_SERIES, MOST_POINTS = 20, 10, 1000
 PERIODS = {"hourly": DAY / 24, "daily": DAY, "weekly": WEEK, "yearly": YEAR}
+CATEGORIES = {"weekend": (WEEKEND, DAY), "hours": (HOURS, DAY / 24)}  # and the largest distance of rows
 SEARCHED = {"trend": "trend", "shift": "shift", "cycle": "wave"}  # names of terms that are searched for
 SLOW = ("trend", "shift")
 NONE = "background = none: no node needs a {kinds}"
@@ -48,6 +51,7 @@ LEFT_OUT = (
 )
 TOO_SHORT = f"background = none: fewer than {2 * FEWEST_ROWS} rows cannot tell it from the nodes' own past"
 WORDS = {"trend": "slow trend", "shift": "level shift", "category": "weekends"}
+HOURS_WORDS = "hours of weekdays and weekends"
 
 
 def choose_backgrounds(dataset: Dataset, rules: EdgeRules, config: FitConfig) -> Backgrounds | None:
@@ -105,8 +109,8 @@ def _term(name: str, clock: Clock) -> Term | None:
         f"background names '{name}', but the times are numbers, not dates; write times as YYYY-MM-DD HH:MM:SS, or name "
         "'cycle' to search for a period",
     )
-    period = WEEK if name == "weekend" else PERIODS[name]
-    longest = DAY if name == "weekend" else period / SHORTEST
+    period = WEEK if name in CATEGORIES else PERIODS[name]
+    longest = CATEGORIES[name][1] if name in CATEGORIES else period / SHORTEST
     require(
         clock.step <= longest,
         f"background names '{name}', which requires rows at most {longest / 3600:.3g} hours apart, got "
@@ -117,7 +121,7 @@ def _term(name: str, clock: Clock) -> Term | None:
         f"background names '{name}', which requires {FEWEST_CYCLES} cycles or more, got {clock.cycles(period):.2g} in "
         f"{clock.cycles(DAY):.3g} days; leave it out, or pass more rows",
     )
-    return Term("category") if name == "weekend" else Term("wave", place=period)
+    return CATEGORIES[name][0] if name in CATEGORIES else Term("wave", place=period)
 
 
 def fit_background(evidence: RegressionEvidence, source: Source, options: DataOptions, seed: int) -> Background:
@@ -138,7 +142,9 @@ def fit_background(evidence: RegressionEvidence, source: Source, options: DataOp
         ]
         harmonics = max(term.harmonic for terms in near for term in terms)
         found[Wave(wave.place, harmonics)] = [bool(terms) for terms in near]
-    weekends = [any(term.kind == "category" for term in terms) for terms in best]
+    hours, weekends = ([term in terms for terms in best] for term in (HOURS, WEEKEND))
+    if any(hours):
+        found[Category("weekend hour")] = hours
     if any(weekends):
         found |= {Category("weekend", earlier): weekends for earlier in (0.0, backgrounds.clock.step)}
     ends_and_exists = zip(*(one.tolist() for one in evidence.edges()), strict=True)
@@ -245,7 +251,7 @@ def background_words(backgrounds: Backgrounds | None, nodes: Sequence[str]) -> l
 def _term_words(term: Term, merged: Sequence[Term], clock: Clock) -> str:
     """Return a term in words; ``merged`` has one wave for each period."""
     if term.kind != "wave":
-        return WORDS[term.kind]
+        return HOURS_WORDS if term == HOURS else WORDS[term.kind]
     return _cycle(next(one for one in merged if _same(one, term, clock)), clock)
 
 

@@ -6,19 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from tacit.assessment.evaluation import forecast_scores, target_spreads
 from tacit.assessment.uncertainty import STARTS
 from tacit.config import FitConfig
-from tacit.data import Pairs, resamplable
+from tacit.data import Pairs, resamplable, usual_block
 from tacit.errors import InputError, require
 from tacit.graph import EdgeRules
-from tacit.local import is_affordable, start_at_regression
+from tacit.local import Dependence, is_affordable, start_at_regression
 from tacit.pipeline.building import build_model
 from tacit.pipeline.dataset import USUAL_WINDOW, Dataset
 from tacit.pipeline.evidence import RegressionEvidence, evidence_method
 from tacit.pipeline.observation_kinds import has_links
-from tacit.pipeline.parts import MOST_EXPANDED, OwnParts, usual_layout
+from tacit.pipeline.parts import MOST_EXPANDED, OwnParts
 from tacit.pipeline.preparation import block_length
 from tacit.predictors import PredictorKind
 from tacit.randomness import generator_for
@@ -80,8 +82,7 @@ def resolve_defaults(
                 reason = "it contains all lags that edges may have"
         chosen.choose("data", "window", window, reason)
     chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))
-    layout, reason = usual_layout(config.graph.layout, rules)
-    layout = chosen.choose("graph", "layout", layout, None if rules.candidates is None else reason)
+    layout = chosen.choose("graph", "layout", *rules.usual_layout(config.graph.layout))
     _choose_predictor(chosen)
     kind = own.kind(chosen.config.predictor)
     _choose_parts(chosen, dataset, rules, own, kind, layout)
@@ -197,7 +198,9 @@ ENOUGH_FOR_A_NETWORK = 2000  # pairs
 FILTER, NETWORK = "filter", "feedforward"
 STEPS = 150  # of the short training
 MOST_SCORED = 1000  # validation pairs
-CLEARLY = 0.01  # fraction by which a network must lower the CRPS: the edges of a filter are easier to interpret
+# fraction by which a network must lower the CRPS, and in how many standard errors: the edges of a filter are easier to
+# interpret and have intervals
+CLEARLY, ERRORS = 0.01, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,16 +229,35 @@ def choose_kind(
     few = not dataset.preparation.is_series or len(dataset.split.train) < ENOUGH_FOR_A_NETWORK
     if few or NETWORK not in able:
         return KindChoice(FILTER, dataset, "it has a weight per edge, so effects can have either sign")
-    seen = {FILTER: dataset, NETWORK: with_longer_window()}
-    found = {}
-    for kind, data in seen.items():
+    seen, crps = {FILTER: dataset, NETWORK: with_longer_window()}, {}
+    places = [  # pairs with a longer window begin later, so rows are compared by their series and times
+        {key: place for place, key in enumerate(_keys(data.split.validation))} for data in seen.values()
+    ]
+    rows = sorted(places[0].keys() & places[1].keys())
+    step = max(1, -(-len(rows) // MOST_SCORED))
+    rows = rows[::step]
+    for (kind, data), of_kind in zip(seen.items(), places, strict=True):
         listener.stage(f"choice of predictor: {kind}")
-        found[kind] = _short_score(config, kind, data, evidence, own, seed, device, listener)
-    lower = 1 - found[NETWORK] / found[FILTER]
-    said = f"{abs(lower):.1%} {'lower' if lower > 0 else 'higher'}"
-    kind = NETWORK if lower > CLEARLY else FILTER
-    reason = f"after a short training the CRPS of a network is {said} than that of a linear filter"
+        validation = data.split.validation[torch.tensor([of_kind[row] for row in rows])]
+        crps[kind] = _short_scores(config, kind, data, validation, evidence, own, seed, device, listener)
+    gains, total = crps[FILTER] - crps[NETWORK], float(crps[FILTER].sum())
+    block = usual_block(len(rows), -(-dataset.preparation.reach // step))
+    apart = (gains - gains.mean())[:, None]
+    dependence = Dependence.of_rows(len(rows), block, torch.tensor([series for series, _ in rows]))
+    lower, error = float(gains.sum()) / total, float(dependence.covariance(apart, apart)) ** 0.5 / total
+    kind = NETWORK if lower > max(CLEARLY, ERRORS * error) else FILTER
+    said = f"{abs(lower):.1%} {'lower' if lower > 0 else 'higher'} than that of a linear filter"
+    reason = f"after a short training the CRPS of a network is {said} (standard error {error:.1%})"
+    if kind == FILTER and lower > 0:
+        reason += f"; a network must lower it by {CLEARLY:.0%} and by two standard errors"
     return KindChoice(kind, seen[kind], reason)
+
+
+def _keys(pairs: Pairs) -> list[tuple[int, float]]:
+    """Return the series and the time of each pair."""
+    assert pairs.times is not None, "pairs of series have times"
+    series = [0] * len(pairs) if pairs.series is None else pairs.series.tolist()
+    return list(zip(series, pairs.times.tolist(), strict=True))
 
 
 def _uses_options(config: FitConfig, kind: str) -> bool:
@@ -247,23 +269,25 @@ def _uses_options(config: FitConfig, kind: str) -> bool:
     return True
 
 
-def _short_score(
+def _short_scores(
     config: FitConfig,
     kind: str,
     dataset: Dataset,
+    validation: Pairs,
     evidence: RegressionEvidence,
     own: OwnParts,
     seed: int,
     device: torch.device,
     listener: Listener,
-) -> float:
+) -> Float[Tensor, " pair"]:
+    """Return the scaled CRPS of validation pairs after a short training, summed over nodes."""
     predictor = config.predictor.model_copy(update={"kind": kind})
     config = config.model_copy(update={"predictor": predictor})
     config, _ = resolve_defaults(config, dataset, evidence.rules, own, evidence, on_gpu=False)
     model = build_model(config, dataset, evidence.rules, own, seed, evidence.kept)
     split = dataset.split.to(device)
     model = model.to(device, split.train.inputs.dtype)
-    validation = _part(split.validation, MOST_SCORED)
+    validation = validation.to(device)
     if not start_at_regression(model, split.train):
         _train(model, split.train, validation, config, seed, listener)
     spread = target_spreads(split.train)
@@ -271,7 +295,7 @@ def _short_score(
     scores = forecast_scores(model, validation, generator=generator, spread=torch.ones_like(spread))
     known = torch.ones_like(validation.targets) if validation.observed is None else validation.observed
     known, crps = known.cpu(), scores.pair_crps.cpu() / spread.cpu()
-    return float((crps * known).sum() / known.sum())
+    return (crps * known).sum((1, 2)).double()
 
 
 def _train(
@@ -291,8 +315,3 @@ def _train(
     result = fit(model, part, validation, settings, seeds=(seed,), compile=False, on_progress=listener.step)
     if result.interrupted:
         raise KeyboardInterrupt
-
-
-def _part(pairs: Pairs, most: int) -> Pairs:
-    """Return evenly spaced pairs, at most ``most``."""
-    return pairs[:: max(1, -(-len(pairs) // most))]

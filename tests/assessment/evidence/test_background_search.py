@@ -10,7 +10,9 @@ import torch
 from parent_sets import left_over, one_step
 from tacit.assessment.evidence import (
     FEWEST_ROWS,
+    HOURS,
     SHORTEST,
+    WEEKEND,
     Backgrounds,
     Candidates,
     Clock,
@@ -164,7 +166,7 @@ def test_shares_of_fixed_terms_are_least_squares(data):
     parents, chosen = parents_of(search, 0), (Term("trend", 1),)
     which = [1, 2]
     basis, left = search._basis(which, [chosen] * NODES, parents)
-    terms = (Term("trend", 3), Term("wave", place=DAY), Term("wave", place=DAY, harmonic=3), Term("category"))
+    terms = (Term("trend", 3), Term("wave", place=DAY), Term("wave", place=DAY, harmonic=3), WEEKEND)
     for term in terms:
         found = search._shares(term, basis, left, search.root[which])
         for share, target in zip(found.tolist(), which, strict=True):
@@ -302,10 +304,39 @@ def test_columns_of_several_series():
 
 def test_weekends_act_at_the_target_and_one_step_before():
     clock, _ = clock_of((800,), step=DAY / 24, start=START, dated=True)
-    found = clock.columns(Term("category"), clock.times, None)
+    found = clock.columns(WEEKEND, clock.times, None)
     weekend = Category("weekend")
     now, before = weekend.columns(clock.times.numpy()), weekend.columns(clock.times.numpy() - DAY / 24)
     np.testing.assert_array_equal(found.numpy(), np.hstack([now, before]))
+
+
+def test_hours_of_weekdays_and_weekends_take_the_place_of_weekends_and_waves_of_a_day():
+    clock, _ = clock_of((800,), step=DAY / 24, start=START, dated=True)
+    hours = clock.columns(HOURS, clock.times, None)
+    assert hours.shape == (len(clock.times), 47)
+    every = torch.cat([hours, torch.ones(len(hours), 1)], 1)
+    day = Term("wave", place=DAY, harmonic=3)
+    for term in (WEEKEND, day):
+        inside = clock.columns(term, clock.times, None)[:, :1]
+        assert float((every @ torch.linalg.lstsq(every, inside).solution - inside).abs().max()) < 1e-9
+        assert clock.contains(HOURS, term)
+    assert not clock.contains(HOURS, Term("wave", place=WEEK))
+    assert not clock.contains(WEEKEND, HOURS)
+    finer, _ = clock_of((800,), step=DAY / 48, start=START, dated=True)
+    assert not finer.contains(HOURS, day)
+
+
+def test_office_hours_are_one_term():
+    rows, rng = 1500, np.random.default_rng(0)
+    step = DAY / 24
+    times = START + step * np.arange(rows)
+    office = (Category("weekend").columns(times)[:, 0] == 0) & (times % DAY >= 8 * 3600) & (times % DAY < 18 * 3600)
+    values = rng.normal(size=(rows, NODES))
+    values[:, 2] += 3 * office
+    pairs, layout = joined([values], step=step, start=START)
+    clock = Clock.of(pairs, dated=True)
+    found = find_backgrounds(pairs, layout, all_edges(), clock)
+    assert [of_one[0].terms for of_one in found.of_target] == [(), (), (HOURS,), ()]
 
 
 def test_terms_that_a_table_can_carry():
@@ -313,7 +344,9 @@ def test_terms_that_a_table_can_carry():
     sizes = [term.size for term in clock.fixed_terms() if term.kind == "trend"]
     assert sizes == [1, 3, 6, 12]
     assert [term.place for term in clock.fixed_terms() if term.kind == "wave"] == [DAY, WEEK]
-    assert Term("category") in clock.fixed_terms()
+    assert {WEEKEND, HOURS} <= {*clock.fixed_terms()}
+    days, _ = clock_of((800,), step=DAY, start=START, dated=True)
+    assert {WEEKEND, HOURS} & {*days.fixed_terms()} == {WEEKEND}
     numbers, _ = clock_of((800,), step=DAY / 24, start=START)
     assert {term.kind for term in numbers.fixed_terms()} == {"trend"}
     panel, _ = clock_of((150, 150))

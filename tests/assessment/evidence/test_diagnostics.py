@@ -14,23 +14,26 @@ from tacit.assessment.evidence.diagnostics import (
     FEW_ROWS,
     NOISE,
     RESAMPLES_DIFFER,
+    SMOOTHED,
+    may_be_measured,
     notes,
     residuals,
     smallest_effect,
 )
 from tacit.graph import EdgeRules
+from tacit.observation import PoissonCounts
 
 CANDIDATES = Candidates.from_rules(EdgeRules(("a", "b", "c")))
 LAST = ColumnForm()
 NOBODY = torch.zeros(3, 2, dtype=torch.bool)
 
 
-def said(series, form=LAST, agreement=1.0, believed=NOBODY):
+def said(series, form=LAST, agreement=1.0, believed=NOBODY, **more):
     pairs, layout = one_step(series, window=form.lags)
     columns = build_columns(pairs, layout, form)
     given = {"form": form, "density": 0.1, "agreement": agreement, "horizon": 1}
     given["left"] = residuals(columns, CANDIDATES, believed)
-    return notes(columns, CANDIDATES, believed, ("a", "b", "c"), **given)
+    return notes(columns, CANDIDATES, believed, ("a", "b", "c"), **given, **more)
 
 
 @pytest.fixture
@@ -59,6 +62,16 @@ def test_noisy_values_and_resamples_that_disagree(noise):
     assert list(found) == [NOISE, RESAMPLES_DIFFER]
     assert found[NOISE].startswith("Noisy values: smoothed values")
     assert list(said(noise, form, agreement=0.4)) == [NOISE]  # without any edge there is nothing to agree on
+
+
+def test_values_without_measurement_noise_are_not_called_noisy(noise):
+    assert list(said(noise, ColumnForm(lags=4, decay=0.5), measured=False)) == [SMOOTHED]
+    noise[:, 1] = noise[:, 1] > 0  # yes or no
+    noise[:, 2] = np.floor(3 * np.abs(noise[:, 2]))
+    pairs, _ = one_step(noise)
+    assert may_be_measured(pairs, None).tolist() == [True, False, True]
+    counts = PoissonCounts(3)
+    assert may_be_measured(pairs, counts).tolist() == [False] * 3
 
 
 def test_common_drivers_are_named(noise):

@@ -8,7 +8,7 @@ import torch
 
 from parent_sets import one_step, var_series
 from tacit.assessment.evidence import Candidates, ColumnForm
-from tacit.assessment.evidence.candidates import build_columns
+from tacit.assessment.evidence.candidates import build_columns, spline_columns
 from tacit.assessment.evidence.forms import Forms, choose_forms, form_scores, possible_forms
 from tacit.data import Pairs
 from tacit.graph import EdgeRules
@@ -25,6 +25,8 @@ def test_a_form_in_words():
     assert ColumnForm(1, squares=True).words() == "the last value and its square"
     assert ColumnForm(6, squares=True).words() == "the last 6 values and their squares"
     assert ColumnForm(6, decay=0.5, squares=True).words() == "a smoothed value and its square"
+    assert ColumnForm(1, splines=True).words() == "the last value and its spline"
+    assert ColumnForm(2, splines=True).words() == "the last 2 values and their spline"
 
 
 def test_one_lag_without_squares_for_a_var():
@@ -59,6 +61,34 @@ def test_squares_where_the_effect_is_one():
     assert words_of(forms) == ["the last value and its square", "the last value"]
     assert forms[0][1][1] == 1  # of the target with the effect; the others have no parent
     assert torch.stack([probs for _, probs in forms]).sum(0).tolist() == pytest.approx([1, 1, 1])
+
+
+def test_a_spline_where_the_effect_is_neither_a_line_nor_a_square():
+    rng = np.random.default_rng(0)
+    series = rng.normal(size=(600, 3))
+    for now in range(1, len(series)):
+        series[now, 1] += 1.5 * series[now - 1, 0] * np.exp(-(series[now - 1, 0] ** 2))
+    pairs, layout = one_step(series)
+    forms = choose_forms(pairs, layout, CANDIDATES)
+    probs = {form.words(): float(of_target[1]) for form, of_target in forms}
+    assert probs["the last value and its spline"] > 0.99
+
+
+def test_a_natural_spline_is_linear_beyond_its_outer_knots_and_smooth_between_them():
+    values = torch.linspace(-3, 3, 401, dtype=torch.float64)[None, None]
+    columns = spline_columns(values)[0]  # (column, row)
+    assert columns.shape == (2, 401)
+    bends = columns.diff(dim=1).diff(dim=1)
+    low, high = int(0.05 * 400), int(0.95 * 400)
+    assert float(columns[:, : low + 1].abs().max()) == 0  # the value itself is the line
+    assert float(bends[:, high:].abs().max()) < 1e-12
+    assert float(bends.diff(dim=1).abs().max()) < 0.1 * float(bends.abs().max())
+    assert torch.linalg.matrix_rank(torch.cat([torch.ones(1, 401), values[0], columns])) == 4
+
+
+@pytest.mark.parametrize("few", [torch.zeros(50), torch.arange(50) % 2, torch.arange(50).clamp_min(40)])
+def test_values_that_hardly_differ_have_no_spline(few):
+    assert float(spline_columns(few.double()[None, None]).abs().max()) == 0
 
 
 def test_each_target_has_its_form_and_their_prior_is_learned():

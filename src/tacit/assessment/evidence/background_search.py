@@ -33,6 +33,7 @@ from torch.nn.utils.rnn import pad_sequence
 from tacit.assessment.evidence.averaging import Tableau, orthonormal, quadratic_forms
 from tacit.assessment.evidence.backgrounds import (
     FEWEST_ROWS,
+    HOURS,
     KINDS,
     SHORTEST,
     Backgrounds,
@@ -200,6 +201,12 @@ class BackgroundSearch:
         given = self._score(second, scores, late, parents)
         again = self._grown(self._pruned(second, given), given)
         self._score(again, scores, [k for k in late if again[k] not in scores[k]], given)
+        # one term with a mean for each hour hides cheaper waves of a day, which are added one by one
+        hourly = [k for k in range(count) if any(HOURS in terms for terms in scores[k])]
+        fixed, self.fixed = self.fixed, [term for term in self.fixed if term != HOURS]
+        waves = self._grown(nothing, none, hourly)
+        self.fixed = fixed
+        self._score(waves, scores, [k for k in hourly if waves[k] not in scores[k]], given)
         self._offer_terms_of_sources(scores)
         for _ in range(3):  # the priors of the kinds, from all targets
             best = [self._weighted(one)[0].terms for one in scores]
@@ -226,7 +233,10 @@ class BackgroundSearch:
             tried, which = [], []
             for k, of_target in enumerate(scores):
                 best = self._weighted(of_target)[0].terms
-                kept = (one for one in best if not one.kind == group[0].kind == "trend")
+                kept = [one for one in best if not any(self._replaces(term, one) for term in group)]
+                if any(self.clock.contains(one, term) for one in kept for term in group):
+                    tried.append(best)
+                    continue
                 tried.append(tuple(sorted({*kept, *group})))
                 if tried[k] not in of_target:
                     which.append(k)
@@ -299,11 +309,14 @@ class BackgroundSearch:
         return basis, left - (basis @ (basis.mT @ left[:, :, None]))[:, :, 0]
 
     def _grown(
-        self, start: Sequence[tuple[Term, ...]], parents: Bool[Tensor, "target candidate"]
+        self,
+        start: Sequence[tuple[Term, ...]],
+        parents: Bool[Tensor, "target candidate"],
+        which: Sequence[int] | None = None,
     ) -> list[tuple[Term, ...]]:
-        """Add the best term to each target until none pays for itself."""
+        """Add the best term to each target, or to some of them, until none pays for itself."""
         chosen = list(start)
-        left = list(range(len(chosen)))
+        left = list(range(len(chosen))) if which is None else list(which)
         for _ in range(MOST_TERMS):
             if not left:
                 break
@@ -312,7 +325,7 @@ class BackgroundSearch:
             added = [term for part in parts for term in self._best_terms(part, chosen, parents)]
             for k, term in zip(left, added, strict=True):
                 if term is not None:
-                    kept = tuple(one for one in chosen[k] if not (one.kind == term.kind == "trend"))
+                    kept = tuple(one for one in chosen[k] if not self._replaces(term, one))
                     chosen[k] = tuple(sorted((*kept, term)))
             left = [k for k, term in zip(left, added, strict=True) if term is not None]
         return chosen
@@ -381,14 +394,10 @@ class BackgroundSearch:
         for term, numbers in self._offered(which, chosen).items():
             shares = self._shares(term, basis[numbers], left[numbers], root[numbers]) / total[numbers]
             for number, share in zip(numbers, shares.tolist(), strict=True):
-                present = [one for one in chosen[which[number]] if one.kind == term.kind == "trend"]
-                nested = present and term.size % present[0].size == 0
-                offer(
-                    number,
-                    share,
-                    term,
-                    self._price(present[0], which[number], chosen[which[number]]) if nested else 0.0,
-                )
+                present = chosen[which[number]]
+                replaced = [one for one in present if self._replaces(term, one)]
+                nested = [one for one in replaced if one.kind != "trend" or term.size % one.size == 0]
+                offer(number, share, term, sum(self._price(one, which[number], present) for one in nested))
         if self.clock.has_trends and "shift" in self.kinds:
             for number, (explained, shift) in enumerate(self._shifts(which, chosen, basis, left, root)):
                 if shift is not None:
@@ -408,7 +417,8 @@ class BackgroundSearch:
         for number, k in enumerate(which):
             coarsest = max((term.size for term in chosen[k] if term.kind == "trend"), default=0)
             for term in self.fixed:
-                if term not in chosen[k] and (term.kind != "trend" or term.size > coarsest):
+                inside = term in chosen[k] or any(self.clock.contains(one, term) for one in chosen[k])
+                if not inside and (term.kind != "trend" or term.size > coarsest):
                     found.setdefault(term, []).append(number)
             for term in chosen[k]:
                 higher = term._replace(harmonic=term.harmonic + 1, searched=1.0)
@@ -417,6 +427,7 @@ class BackgroundSearch:
                     and higher.harmonic <= MOST_HARMONICS
                     and term.place / higher.harmonic >= SHORTEST * self.clock.step
                     and higher not in chosen[k]
+                    and not any(self.clock.contains(one, higher) for one in chosen[k])
                 ):
                     found.setdefault(higher, []).append(number)
         return found
@@ -600,6 +611,10 @@ class BackgroundSearch:
             if other < SAME_PHASE * inside:
                 return 0.0, None
         return gain, Term("wave", place=self.clock.step / frequency, searched=searched)
+
+    def _replaces(self, term: Term, other: Term) -> bool:
+        """Return whether a term takes the place of another one of a target: a trend that of the other trend."""
+        return self.clock.contains(term, other) or (term.kind == other.kind == "trend")
 
     def _halves(self) -> tuple[Tensor, Tensor]:
         """Return the rows of the first and the second half: of the series if there are several, else of the rows."""

@@ -5,7 +5,7 @@ A background is a set of terms, whose columns are always in:
 - ``trend``: a piecewise linear function of time with $m$ segments
 - ``shift``: a level from some row on; the row is found by likelihood
 - ``wave``: a sine and a cosine of one period; the period follows from the calendar, or is found by likelihood
-- ``category``: a mean for each value of a part of the date, such as the weekend
+- ``category``: a mean for each value of a part of the date: the weekend, or each hour of weekdays and of weekends
 
 :mod:`tacit.assessment.evidence.background_search` chooses the terms of each target.
 """
@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.assessment.evidence.candidates import DOUBLE
-from tacit.data import DAY, WEEK, YEAR, Category, Pairs, Wave
+from tacit.data import CATEGORIES, DAY, WEEK, YEAR, Category, Pairs, Wave
 from tacit.predictors import SeriesLayout
 
 SEGMENTS = (1, 3, 6, 12, 24)  # of a trend
@@ -37,7 +37,7 @@ class Term(NamedTuple):
     """One term of a background.
 
     ``kind``      trend, shift, wave or category
-    ``size``      number of segments of a trend
+    ``size``      number of segments of a trend, or of values of a category
     ``place``     the period of a wave; the first time of a shift, in series number ``series``
     ``harmonic``  multiplies the frequency of a wave
     ``searched``  number of places among which the term was found
@@ -49,6 +49,9 @@ class Term(NamedTuple):
     harmonic: int = 1
     series: int = 0
     searched: float = 1.0
+
+
+WEEKEND, HOURS = (Term("category", CATEGORIES[part]) for part in ("weekend", "weekend hour"))
 
 
 class TargetBackground(NamedTuple):
@@ -116,8 +119,13 @@ class Clock:
             if period >= SHORTEST * self.step and self.cycles(period) >= FEWEST_CYCLES:
                 found.append(Term("wave", place=period))
         if self.dated and self.step <= DAY and self.cycles(WEEK) >= FEWEST_CYCLES:
-            found.append(Term("category"))
+            found += [WEEKEND, HOURS] if self.step <= DAY / 24 else [WEEKEND]
         return found
+
+    def contains(self, term: Term, other: Term) -> bool:
+        """Return whether a term makes another one superfluous: the hours a weekend, and the waves of a day."""
+        hourly = other.kind == "wave" and self.step == DAY / 24 and (DAY * other.harmonic / other.place) % 1 == 0
+        return term == HOURS and (other == WEEKEND or hourly)
 
     def columns(
         self, term: Term, times: Float[Tensor, " row"], series: Int[Tensor, " row"] | None
@@ -126,6 +134,8 @@ class Clock:
         times = times.to(DOUBLE)
         if term.kind == "wave":
             return torch.from_numpy(Wave(term.place / term.harmonic).columns(times.numpy()))
+        if term == HOURS:
+            return torch.from_numpy(Category("weekend hour").columns(times.numpy()))
         if term.kind == "category":
             both = [Category("weekend", earlier).columns(times.numpy()) for earlier in (0.0, self.step)]
             return torch.from_numpy(np.concatenate(both, 1))

@@ -1,13 +1,14 @@
 r"""The columns and the candidate parents of each target, and nodes whose columns are copies.
 
-The regression columns of a source: its lags and their squares, as one group.
+The regression columns of a source: its lags and their squares or splines, as one group.
 
 With $x_{j,t-l}$ the scaled values of source $j$ and $\bar x_j$ their mean over the lags, a :class:`ColumnForm` defines
 the group: each lag, with or without $\bar x_j^2$, or only a smoothed value $\sum_l \rho^l x_{j,t-l}$, with or without
-its square. Squares allow nonlinear effects. If values are measured with noise, the best guess of the last one is a
-smoothed value (a Kalman filter of a persistent series), and so is what the target's own past says; otherwise the own
-past enters lag by lag. It is always included. With products (:mod:`tacit.assessment.evidence.products`) a source sends
-one value, its newest or the smoothed one.
+its square. Squares allow nonlinear effects, and splines effects of any smooth shape: in place of a square there are the
+columns of a natural cubic spline, which is linear beyond its outer knots. If values are measured with noise, the best
+guess of the last one is a smoothed value (a Kalman filter of a persistent series), and so is what the target's own past
+says; otherwise the own past enters lag by lag. It is always included. With products
+(:mod:`tacit.assessment.evidence.products`) a source sends one value, its newest or the smoothed one.
 
 Where a background is added to the values of a system, effects act on what a node does beside it. Such a source sends
 its deviations: its values without their regression on the background of the node itself, which is the same at earlier
@@ -47,6 +48,7 @@ from tacit.predictors import SeriesLayout
 
 DOUBLE = torch.float64
 TINY = 1e-9
+KNOTS = (0.05, 0.35, 0.65, 0.95)  # of a spline, as shares of the values below them
 Grouped = Float[Tensor, "row node column"]
 
 
@@ -59,6 +61,7 @@ class ColumnForm:
     ``products``  include products of the values of two parents, and squares; a source sends its newest value or mean
     ``deviations``  sources send deviations from the background of their node; the number of known columns before those
                     of the background, which are covariates; None: sources send values
+    ``splines``   a natural cubic spline of the mean or smoothed value in place of squares
     """
 
     lags: int = 1
@@ -67,6 +70,7 @@ class ColumnForm:
     offsets: bool = False
     products: bool = False
     deviations: int | None = None
+    splines: bool = False
 
     def words(self) -> str:
         """Describe the columns of an edge as text."""
@@ -78,6 +82,8 @@ class ColumnForm:
         if self.products:
             return what + ", its square and its products with other values"
         several = self.lags > 1 and not self.decay
+        if self.splines:
+            return what + (" and their spline" if several else " and its spline")
         return what + (" and their squares" if several else " and its square") * self.squares
 
 
@@ -254,6 +260,7 @@ class ScaledValues:
             falling = form.decay ** torch.arange(form.lags, dtype=DOUBLE).flip(0)
             linear = sent_value = torch.einsum("nlsr,l->nsr", values, falling)
         squares = [sent_value.square()] if form.squares or form.products else []
+        squares = [spline_columns(sent_value)] if form.splines else squares
         group = [sent_value] if form.products else [linear]
         own = [linear, *squares] + [self.covariates] * (self.covariates.shape[1] > 0)
         return Columns(
@@ -267,6 +274,31 @@ class ScaledValues:
             0 if form.decay or form.products else form.lags,
             series,
         )
+
+
+def spline_columns(values: Float[Tensor, "node sent row"]) -> Float[Tensor, "node column row"]:
+    r"""Return the columns of a natural cubic spline beside the value itself, 0 if values hardly differ.
+
+    With knots $k_1 < \dots < k_m$ and $c_j = (x - k_j)_+^3 / (k_m - k_1)^2$, column $j \le m - 2$ is
+
+    $$c_j - c_{m-1} \frac{k_m - k_j}{k_m - k_{m-1}} + c_m \frac{k_{m-1} - k_j}{k_m - k_{m-1}}.$$
+
+    The knots are quantiles of the values.
+
+    >>> line = spline_columns(torch.tensor([[[0.0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]]], dtype=DOUBLE))
+    >>> line.shape, line[0, 0, :2].tolist()  # 0 below the first knot
+    (torch.Size([1, 2, 11]), [0.0, 0.0])
+    """
+    last = values.shape[-1] - 1
+    places = [round(share * last) for share in KNOTS]
+    knots = values.sort(-1).values[..., places]  # (node, sent, knot)
+    apart = knots.diff(dim=-1).amin(-1) > TINY
+    knots = torch.where(apart[..., None], knots, torch.arange(len(KNOTS), dtype=DOUBLE))
+    cubes = (values[:, :, None] - knots[..., None]).clamp_min(0.0) ** 3
+    cubes = cubes / (knots[..., -1] - knots[..., 0]).square()[..., None, None]
+    inner, before, end = knots[..., :-2, None], knots[..., -2, None, None], knots[..., -1, None, None]
+    first = cubes[..., :-2, :] - cubes[..., -2:-1, :] * (end - inner) / (end - before)
+    return ((first + cubes[..., -1:, :] * (before - inner) / (end - before)) * apart[..., None, None]).flatten(1, 2)
 
 
 def build_columns(pairs: Pairs, layout: SeriesLayout, form: ColumnForm) -> Columns:
@@ -489,7 +521,7 @@ class Candidates:
             both, known = torch.cat([values, self.always(columns, places)], 1), columns.weights.mT[targets]
             for number, one in enumerate(weights):
                 rest = columns.without_intercepts(both, one * known)
-                found[number, places] = cross_products(rest[:, :width], rest[:, width:], one * known, channels)
+                found[number, places] = cross_products(rest, one * known, rest.shape[1] - width, channels)
         return without_columns(found, gone)
 
     def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:

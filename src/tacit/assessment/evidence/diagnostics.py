@@ -10,6 +10,8 @@ from torch import Tensor
 from tacit.assessment.evidence.averaging import orthonormal
 from tacit.assessment.evidence.candidates import Candidates, ColumnForm, Columns, Groups, joined_names
 from tacit.assessment.evidence.products import parent_columns
+from tacit.data import Pairs
+from tacit.observation import ObservationModel
 
 WEAK = 0.2  # share of a target's variance: a note is added if effects of this size cannot be detected
 STRONG_CORRELATION = 0.3  # of residuals within a step
@@ -19,11 +21,16 @@ FALSE_ALARM = 0.01
 MOST_NODES = 2000  # correlations of more are not computed
 # names of findings
 DRIVER, FEW_ROWS, NOISE, RESAMPLES_DIFFER = "driver", "few rows", "noise", "resamples differ"
+SMOOTHED = "smoothed"
 COPIED_NODES, COPIED_SOURCES, CORRELATED = "copied nodes", "copied sources", "correlated within a step"
 
 NOISY = (
     "Noisy values: smoothed values explain more than the last ones, as if values were measured with noise. Indirect "
     "paths can then look direct. The probabilities of edges take it into account."
+)
+LASTING = (
+    "Smoothed values explain more than the last ones: effects last for several steps, or the values follow something "
+    "that is not in the table. Indirect paths can then look direct. The probabilities of edges take it into account."
 )
 CAUTION = "A common driver, or an effect faster than one step, can cause false edges."
 DRIVEN = (
@@ -59,6 +66,19 @@ def residuals(
     return torch.cat(left, 1)
 
 
+def may_be_measured(pairs: Pairs, observation: ObservationModel | None) -> Bool[Tensor, " node"]:
+    """Return the nodes whose values may have measurement noise: real numbers, of which there are more than two."""
+    known = torch.ones_like(pairs.targets, dtype=torch.bool) if pairs.observed is None else pairs.observed > 0
+    low, high = (
+        pairs.targets.masked_fill(~known, torch.inf).amin(0),
+        pairs.targets.masked_fill(~known, -torch.inf).amax(0),
+    )
+    found = ((pairs.targets > low) & (pairs.targets < high) & known).any(0).any(1).cpu()
+    supports = () if observation is None else observation.supports or (observation.support,) * len(found)
+    discrete = [support in ("counts", "two values", "categories") for support in supports] or [False] * len(found)
+    return found & ~torch.tensor(discrete)
+
+
 def smallest_effect(rows: float, group_size: int, density: float) -> float:
     r"""Return the partial $R^2$ at which an edge and no edge are equally likely.
 
@@ -83,6 +103,7 @@ def notes(
     copied: Bool[Tensor, "node node"] | None = None,
     groups: Groups | None = None,
     driven: Bool[Tensor, " target"] | None = None,
+    measured: bool = True,
 ) -> dict[str, str]:
     """Return the sentences that apply, by the names of the findings.
 
@@ -91,6 +112,7 @@ def notes(
     ``left``        residuals of the targets on their selected parents; None if there are too many nodes
     ``copied``      the nodes that are copies of each other; ``groups``  groups of copied sources of each target
     ``driven``      the targets that a shared driver reaches, if there is one
+    ``measured``    whether values may have measurement noise, which yes or no and counts do not have
     """
     said: dict[str, str] = {}
     if driven is not None:
@@ -107,7 +129,7 @@ def notes(
             f"edges that explain more than {least:.0%} of the remaining variance of a node can be detected."
         )
     if form.decay:
-        said[NOISE] = NOISY
+        said |= {NOISE: NOISY} if measured else {SMOOTHED: LASTING}
     if agreement < DISAGREE and bool(believed.any()):
         said[RESAMPLES_DIFFER] = UNSTABLE
     if left is None:

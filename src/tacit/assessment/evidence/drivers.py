@@ -174,15 +174,15 @@ def find_drivers(
 ) -> Drivers | None:
     """Return the shared drivers of all nodes in pairs with a row for each step; None if there are none.
 
-    Sources send their last values, and squares if the ``form`` of the columns has them. Series are joined: at their
-    first rows, a driver is that of the series before.
+    Sources send their last values, and squares if the ``form`` of the columns has squares or splines. Series are
+    joined: at their first rows, a driver is that of the series before.
     """
     rows, nodes, channels = pairs.targets.shape
     series = torch.zeros(rows, dtype=torch.long) if pairs.series is None else pairs.series
     shortest = int(torch.unique_consecutive(series, return_counts=True)[1].min())
     if layout.window == 1 or nodes < FEWEST_NODES or shortest < FEWEST_ROWS or channels > 1:
         return None
-    columns = search_columns(pairs, layout, candidates, squares=form.squares)
+    columns = search_columns(pairs, layout, candidates, squares=form.squares or form.splines)
     if rows * nodes * (columns.own.shape[2] + DELAYS) > MOST_NUMBERS:
         return None
     columns = replace(

@@ -71,7 +71,7 @@ def lag_profiles(
     ``within``, the edges that act within the step, profiles start at lag 0, whose column is $x_{j,t}$.
     """
     if within is not None:
-        candidates, form = _with_lag_0(candidates, within), replace(form, squares=False)
+        candidates, form = _with_lag_0(candidates, within), replace(form, squares=False, splines=False)
     newer = int(within is not None)  # columns of lag 0
     step = max(1, min(math.ceil(pairs.inputs.numel() / ENOUGH_VALUES), len(pairs) // MOST_ROWS))
     pairs, block = pairs[::step], max(1, block // step)
