@@ -1,6 +1,7 @@
 # make demo       install what is needed and run the main job
 # make test       the fast tests, two at a time: run them before each commit (at most six minutes on two cores)
 # make test-slow  the tests marked slow: run them before a release (half an hour)
+# make sentences  renew the sentences that tests compare with (tests/sentences.json); look at the difference
 # make check      format, lint, types, import contract, words; Biome for the page's JavaScript where npm is installed
 # make check-words  spelling, and the phrases of tools/banned_words.txt
 # make docs       check the pages drawn from records, build the documentation into site/; a warning is an error
@@ -22,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # its fixtures, until the other has nothing left to do.
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-slow check check-words check-scripts format format-scripts docs wheel sdist test-packages \
+.PHONY: demo test test-slow sentences check check-words check-scripts format format-scripts docs wheel sdist test-packages \
 	bench peers robustness fuzz mutations clean
 
 demo: .venv/installed
@@ -35,6 +36,9 @@ test: .venv/installed-dev
 test-slow: .venv/installed-docs
 	@tools/chromium.sh --install >/dev/null
 	$(PYTEST) -m 'slow and not gpu and not paper' --ignore tests/fuzz/test_fuzz_long.py
+
+sentences: .venv/installed-dev
+	$(BIN)/pytest --renew -m 'not gpu and not paper'
 
 check: check-words
 	$(BIN)/ruff format --check src tests benchmarks tools

@@ -5,8 +5,7 @@ import pandas as pd
 import torch
 
 from tacit.config import FitConfig, override
-from tacit.pipeline import fitting, job, read_source, resolve
-from tacit.pipeline.job import run_fit
+from tacit.pipeline import fitting, job, read_source, resolve, run_fit
 
 NODES = ("north", "east", "south", "west")
 QUICK = {

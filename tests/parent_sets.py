@@ -8,7 +8,7 @@ import torch
 
 from tacit.assessment.evidence.averaging import cross_products
 from tacit.data import Pairs
-from tacit.predictors.series import SeriesLayout
+from tacit.predictors import SeriesLayout
 
 
 def left_over(columns, target, weights=None):

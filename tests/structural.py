@@ -8,9 +8,8 @@ import torch
 
 from tacit.assessment.evidence import LEARNED, TIME, WithinStep
 from tacit.config import FitConfig
-from tacit.pipeline import evidence, later_assessment, plan, resolve
+from tacit.pipeline import evidence, later_assessment, plan, read_table, resolve
 from tacit.pipeline.simultaneous import within_columns
-from tacit.pipeline.sources import read_table
 
 WITHIN = np.array([[0.0, 0.8, 0.0], [0.0, 0.0, 0.0], [0.0, -0.7, 0.0]])  # 1 -> 0 and 1 -> 2
 LAGGED = np.array([[0.5, 0.0, 0.0], [0.0, 0.4, 0.0], [0.3, 0.0, 0.3]])  # 0 -> 2

@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from tacit.config import METHODS, DemoConfig, load_config, override
-from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, ScoreFunction, StraightThrough
 from tacit.graph import BernoulliGraph, Sigmoid, SineSquared
 from tacit.losses import (
@@ -45,53 +44,42 @@ def test_toml_overrides(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("[training]\nnum_epoch = 3", r"unknown key 'num_epoch' in \[training\]; did you mean 'epochs'\?"),
-        ("[trainin]\nepochs = 3", r"unknown key 'trainin' in the config; did you mean 'training'\?"),
-        ("training = 3", r"\[training\] must be a table, got 3"),
-        ("[training]\nepochs = 0", r"epochs in \[training\] is not usable: .*greater than or equal to 1, got 0; the d"),
-        ("[training]\nepochs = 'many'", r"epochs in \[training\] is not usable: .*integer.*, got 'many'"),
-        ("[training]\nlearning_rate = nan", r"learning_rate in \[training\] is not usable"),
-        ("[training]\nlearning_rate = inf", r"learning_rate in \[training\] is not usable"),
-        ("[system]\nedge_prob = 1.5", r"edge_prob in \[system\] is not usable: .*less than or equal to 1, got 1.5"),
-        (
-            "[model]\nloss = 'mdm'",
-            r"loss in \[model\] is not usable: loss must be a registered name .*, got 'mdm'; did you mean 'mmd'\? To",
-        ),
-        (
-            "[model]\nestimator = 'reinforce'",
-            r"estimator in \[model\] is not usable: .*registered name .*score_function",
-        ),
-        ("[model]\nkernel_scale = true", r"kernel_scale in \[model\] is not usable: .*, got True"),
-        ("[model]\nkernel_scale = -1.0", r"kernel_scale in \[model\] is not usable: .*, got -1.0"),
-        ("[training\nepochs", "config must be TOML, but .* is not"),
+        "[training]\nnum_epoch = 3",
+        "[trainin]\nepochs = 3",
+        "training = 3",
+        "[training]\nepochs = 0",
+        "[training]\nepochs = 'many'",
+        "[training]\nlearning_rate = nan",
+        "[training]\nlearning_rate = inf",
+        "[system]\nedge_prob = 1.5",
+        "[model]\nloss = 'mdm'",
+        "[model]\nestimator = 'reinforce'",
+        "[model]\nkernel_scale = true",
+        "[model]\nkernel_scale = -1.0",
+        "[training\nepochs",
     ],
 )
-def test_bad_files_are_one_clear_line(tmp_path, text, message):
+def test_bad_files_are_one_clear_line(tmp_path, text, refused):
     path = tmp_path / "c.toml"
     path.write_text(text)
-    with pytest.raises(InputError, match=message) as caught:
-        load_config(path, DemoConfig())
-    assert "\n" not in str(caught.value).replace(str(path), "")
+    refused(load_config, path, DemoConfig())
 
 
 @pytest.mark.parametrize("schedule", ["step", "cosine"])
-def test_rates_that_do_not_fit_are_named_as_in_the_file(schedule):
+def test_rates_that_do_not_fit_are_named_as_in_the_file(schedule, refused):
     for final in (0.0, 0.5) if schedule == "step" else (0.5,):
         config = override(DemoConfig(), {"training": {"schedule": schedule, "final_learning_rate": final}})
-        with pytest.raises(InputError, match=r"final_learning_rate in \[training\] must be .* got 0.*pass for example"):
-            config.training.build()
+        refused(config.training.build)
 
 
-def test_missing_file(tmp_path):
-    with pytest.raises(InputError, match=r"config must be a readable file, got .*none.toml \(No such file"):
-        load_config(tmp_path / "none.toml", DemoConfig())
+def test_missing_file(tmp_path, refused):
+    refused(load_config, tmp_path / "none.toml", DemoConfig())
 
 
-def test_ragged_hop_weights():
-    with pytest.raises(InputError, match=r"hop_weights must have rows of one length, got lengths \[1, 2\]"):
-        override(DemoConfig(), {"system": {"hop_weights": [[1.0], [1.0, 2.0]]}}).system.build()
+def test_ragged_hop_weights(refused):
+    refused(override(DemoConfig(), {"system": {"hop_weights": [[1.0], [1.0, 2.0]]}}).system.build)
 
 
 LOSSES = {
@@ -133,58 +121,38 @@ def test_every_estimator_and_link_has_a_name():
         assert override(DemoConfig(), {"model": {"link": name}}).model.build_link() == link
 
 
-def test_kernel_scales():
+def test_kernel_scales(refused):
     assert build(loss="mmd", kernel="gaussian", kernel_scale=0.3).loss.kernel == Gaussian(0.3)
     several = build(loss="mmd", kernel="laplacian", kernel_scale=[0.1, 1.0]).loss.kernel
     assert several == KernelMean((Laplacian(0.1), Laplacian(1.0)))
     targets = torch.randn(50, 4, 1, generator=torch.Generator().manual_seed(3))
     config = override(DemoConfig(), {"model": {"loss": "mmd", "kernel_scale": "median"}}).model
     assert config.build_loss(targets).kernel == RationalQuadratic(median_distance(targets, "node"))
-    with pytest.raises(InputError, match=r"kernel_scale in \[model\] requires targets, got none; pass targets"):
-        config.build_loss()
+    refused(config.build_loss)
     default = override(DemoConfig(), {"model": {"loss": "mmd", "kernel": "gaussian"}}).model
     assert default.build_loss(targets).kernel == Gaussian(median_distance(targets, "node"))
     assert override(DemoConfig(), {"model": {"loss": "mmd"}}).model.build_loss().kernel == RationalQuadratic(0.04)
 
 
 @pytest.mark.parametrize(
-    ("model", "message"),
+    "model",
     [
-        ({"kernel": "gaussian"}, r"kernel in \[model\] is for loss 'mmd' and would be ignored by 'energy'; remove it"),
-        ({"likelihood_sd": 0.5}, r"likelihood_sd in \[model\] is for loss 'elbo' and would be ignored by 'energy'"),
-        (
-            {"temperature": 0.5},
-            r"temperature in \[model\] is for estimator 'concrete' and would be ignored by 'score_f",
-        ),
-        (
-            {"estimator": "disarm", "baseline": "paper"},
-            r"baseline in \[model\] is for estimator 'score_function' and would",
-        ),
-        (
-            {"loss": "mmd", "kernel_scale": []},
-            r"kernel_scale in \[model\] must be a number, several, or 'median', got none",
-        ),
-        ({"prior_weight": 0.5}, r"prior_weight in \[model\] requires a prior, got none; set prior, or remove"),
-        ({"loss": "elbo"}, r"loss 'elbo' in \[model\] requires a prior, got none; set prior, for example to 0.5"),
-        ({"prior": 1.0}, "prior must have probabilities strictly between 0 and 1, got 1; to require or forbid an edge"),
-        ({"prior": [[0.1, 0.2], [0.3]]}, r"prior in \[model\] must have rows of one length"),
-        ({"prior": [[0.1, 0.2], [0.3, 0.4]]}, r"prior must have shape \(4, 4\) like the graph, got \(2, 2\)"),
-        (
-            {"estimator": "disarm", "num_graphs": 7},
-            "DisARM draws 2 graphs at a time, so num_graphs must be a mult",
-        ),
-        ({"loss": "literature_2_mse", "scope": "joint"}, "NodewiseExpectedError requires scope='node', got 'joint'"),
-        (
-            {"loss": "literature_2_mse", "estimator": "concrete"},
-            "NodewiseExpectedError with Concrete cannot be combined",
-        ),
-        ({"num_graphs": 2}, "EnergyScore with baseline 'leave_one_out' requires num_graphs >= 3, got 2"),
-        (
-            {"estimator": "concrete", "temperature": 0.05},
-            r"final_temperature in \[model\] must be at most temperature=0.05, got 0.1; lower it",
-        ),
+        {"kernel": "gaussian"},
+        {"likelihood_sd": 0.5},
+        {"temperature": 0.5},
+        {"estimator": "disarm", "baseline": "paper"},
+        {"loss": "mmd", "kernel_scale": []},
+        {"prior_weight": 0.5},
+        {"loss": "elbo"},
+        {"prior": 1.0},
+        {"prior": [[0.1, 0.2], [0.3]]},
+        {"prior": [[0.1, 0.2], [0.3, 0.4]]},
+        {"estimator": "disarm", "num_graphs": 7},
+        {"loss": "literature_2_mse", "scope": "joint"},
+        {"loss": "literature_2_mse", "estimator": "concrete"},
+        {"num_graphs": 2},
+        {"estimator": "concrete", "temperature": 0.05},
     ],
 )
-def test_choices_that_do_not_fit_are_refused(model, message):
-    with pytest.raises(InputError, match=message):
-        build(**model)
+def test_choices_that_do_not_fit_are_refused(model, refused):
+    refused(build, **model)

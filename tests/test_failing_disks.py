@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from commands import call
 from own_files import write_files
 from stopped_runs import QUICK, begin, content, end
-from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
 from tacit.pipeline.job import CHECKPOINT
@@ -27,12 +27,6 @@ from tacit.records import CALL, read_run
 
 TINY_DEMO = "[system]\nnum_pairs = 60\n[model]\nnum_graphs = 4\n[training]\nepochs = 1\nreplicas = 1\ncompile = false\n"
 SMALL = [*QUICK, "--set", "training.epochs=1", "--set", "training.replicas=1"]
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return caught.value.code
 
 
 def everything(folder):
@@ -192,8 +186,7 @@ def test_a_disk_that_may_not_be_written(place, small_disk, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "stage"),
-    [("fit", "fit: training"), ("fit", "scoring"), ("demo", "psi known"), ("reproduce", "counter")],
+    ("name", "stage"), [("fit", "fit: training"), ("fit", "scoring"), ("demo", "psi known"), ("reproduce", "counter")]
 )
 def test_a_directory_that_another_process_takes_away(name, stage, place, tmp_path, monkeypatch, capsys):
     """And makes anew, with a run of its own: nothing is written into that, or taken from it."""

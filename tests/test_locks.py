@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from tacit.cli import main
 from tacit.errors import InputError
 from tacit.locks import LOCK, locked
 
@@ -17,14 +16,11 @@ def test_a_second_one_is_refused(tmp_path):
     assert not (tmp_path / LOCK).exists()
 
 
-def test_a_file_of_somebody_else_stays(tmp_path, capsys):
+def test_a_file_of_somebody_else_stays(tmp_path, wrong_call):
     (tmp_path / LOCK).write_text("mine")
     with pytest.raises(InputError, match="is not a lock file of tacit; move it"), locked(tmp_path):
         pass
-    with pytest.raises(SystemExit) as ended:
-        main(["report", str(tmp_path)])
-    assert ended.value.code == 2
-    assert "must be a run directory" in capsys.readouterr().err
+    wrong_call("report", tmp_path)
     assert (tmp_path / LOCK).read_text() == "mine"
 
 

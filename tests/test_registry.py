@@ -1,6 +1,5 @@
 """Kinds by name: from this process, from an installed package, and what the config makes of them."""
 
-import re
 import subprocess
 import sys
 
@@ -8,9 +7,7 @@ import pytest
 import torch
 
 import tacit
-from tacit.config import DemoConfig, ModelConfig, override
-from tacit.config.closed import registered_names
-from tacit.errors import InputError
+from tacit.config import DemoConfig, ModelConfig, override, registered_names
 from tacit.estimators import ScoreFunction
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore, LossPreset
@@ -47,45 +44,26 @@ def test_a_name_of_each_kind_reaches_the_model():
     assert LOSSES["heavy"].learns_noise
 
 
-def test_an_option_is_refused_by_what_kinds_say_they_use():
-    with pytest.raises(
-        InputError, match=r"kernel in \[model\] is for loss 'mmd' and would be ignored by 'energy'; rem"
-    ):
-        build(kernel="gaussian")
-    with pytest.raises(InputError, match=r"temperature in \[model\] is for estimator 'concrete' and would be ignored"):
-        build(temperature=2.0)
-    with pytest.raises(InputError, match=r"baseline in \[model\] is for estimator 'score_function' and would be ignor"):
-        build(estimator="disarm", baseline="none")
+def test_an_option_is_refused_by_what_kinds_say_they_use(refused):
+    refused(build, kernel="gaussian")
+    refused(build, temperature=2.0)
+    refused(build, estimator="disarm", baseline="none")
 
     class Mine(EnergyScore):
         uses = ("scope", "likelihood_sd")
 
     tacit.register("loss", "mine", Mine)
     assert isinstance(build(loss="mine", likelihood_sd=0.3).loss, Mine)
-    with pytest.raises(InputError, match=r"baseline in \[model\] is for loss .*'energy'.* would be ignored by 'mine'"):
-        build(loss="mine", baseline="none")
-    with pytest.raises(
-        InputError, match=r"likelihood_sd in \[model\] is for loss 'elbo' or 'mine' and would be ignored"
-    ):
-        build(likelihood_sd=0.3)
+    refused(build, loss="mine", baseline="none")
+    refused(build, likelihood_sd=0.3)
 
 
-def test_an_unknown_name_says_what_is_registered_and_how_to_register():
-    with pytest.raises(InputError, match=re.escape('call tacit.register("loss", "zzz", ...)')) as caught:
-        build(loss="zzz")
-    assert all(name in str(caught.value) for name in ("elbo", "energy", "mmd", "point_mse"))
-    with pytest.raises(
-        InputError, match=r"graph in \[model\] is not usable: graph must be a registered name .*, got 'bern"
-    ):
-        build(graph="bernouli")
-    with pytest.raises(InputError, match=r"loss must be a registered name \(.*\), got 'zzz'"):
-        ModelConfig(loss="zzz")
-    with pytest.raises(
-        InputError, match=r"what must be one of loss, estimator, graph, predictor, observation, got 'los'"
-    ):
-        tacit.register("los", "x", EnergyScore)
-    with pytest.raises(InputError, match="loss 'energy' is registered already; choose another name"):
-        tacit.register("loss", "energy", ScoreFunction)
+def test_an_unknown_name_says_what_is_registered_and_how_to_register(refused):
+    refused(build, loss="zzz")
+    refused(build, graph="bernouli")
+    refused(ModelConfig, loss="zzz")
+    refused(tacit.register, "los", "x", EnergyScore)
+    refused(tacit.register, "loss", "energy", ScoreFunction)
 
 
 def test_everything_of_the_package_has_a_name():
@@ -98,7 +76,7 @@ def test_everything_of_the_package_has_a_name():
     assert {"elbo", "energy", "literature_1_mae", "literature_2_mse", "mmd", "point_mse"} < set(LOSSES)
 
 
-def test_an_installed_package_is_found_by_its_entry_point(tmp_path, monkeypatch):
+def test_an_installed_package_is_found_by_its_entry_point(tmp_path, monkeypatch, refused):
     """A folder with a module and the metadata that an installer writes; the module is imported when it is needed."""
     (tmp_path / "pack_of_kinds.py").write_text(
         "import tacit\nfrom tacit.losses import EnergyScore, LossPreset\n"
@@ -116,10 +94,7 @@ def test_an_installed_package_is_found_by_its_entry_point(tmp_path, monkeypatch)
     monkeypatch.delitem(sys.modules, "pack_of_kinds")
     (tmp_path / "pack_of_kinds.py").write_text("raise OSError('the disk is gone')\n")
     monkeypatch.setattr("tacit.registry._loaded", [])
-    with pytest.raises(
-        InputError, match=r"entry point 'far_pack' of tacit.kinds cannot be imported \(the disk is gone"
-    ):
-        "another" in REGISTRIES["loss"]  # noqa: B015 - looking is enough
+    refused(lambda: "another" in REGISTRIES["loss"])
 
 
 def test_a_broken_package_does_no_harm_until_a_name_is_looked_up(tmp_path):

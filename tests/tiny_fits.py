@@ -5,14 +5,7 @@ import torch
 from torch import nn
 
 from tacit import LatentGraphForecaster, LatentGraphRegressor
-from tacit.config import (
-    AssessmentOptions,
-    DataOptions,
-    GraphOptions,
-    ModelConfig,
-    PredictorOptions,
-    TrainingOptions,
-)
+from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, PredictorOptions, TrainingOptions
 
 SECTIONS = {
     "data": DataOptions,

@@ -9,16 +9,7 @@ import oracles
 from tacit.assessment.identification.effects import flip_edges, place_effects, prepare_trials
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph, EdgePrior
-from tacit.losses import (
-    ELBO,
-    MMD,
-    EnergyScore,
-    ExpectedError,
-    Gaussian,
-    Laplacian,
-    PointMSE,
-    RationalQuadratic,
-)
+from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, Gaussian, Laplacian, PointMSE, RationalQuadratic
 from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 

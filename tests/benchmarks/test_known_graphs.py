@@ -1,6 +1,7 @@
 """Studies on data with a known graph: a small folder in the format of the originals, refusals, and honest choices."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,17 +9,19 @@ import torch
 from benchmarks.studies import STUDIES
 from benchmarks.studies.__main__ import main
 from benchmarks.studies.dream4 import DREAM4, SETTINGS
-from benchmarks.studies.known_data import KnownGraph, read_dream4
+from benchmarks.studies.edge_lags import LAGS, NODES, VARIANTS, draw_weights, simulate
+from benchmarks.studies.known_data import KnownGraph, read_dream4, read_lorenz96_var
 from benchmarks.studies.known_graphs import BLOCKS, Problem, blockwise_errors, compare, sparse
 from benchmarks.studies.lorenz96 import GROUPS, Lorenz96, chosen_window
 
+from tacit.data import Windows
 from tacit.data.regression import regress, ridge_path
 from tacit.data.series import Series
 from tacit.errors import InputError
 from tacit.experiments import runner
 from tacit.experiments.study import Listener, Options
 
-NODES = tuple("abcdef")
+NAMES = tuple("abcdef")
 EDGES = {(0, 1): 0.8, (1, 2): -0.8, (2, 3): 0.7}  # (target, source): weight
 
 
@@ -73,7 +76,7 @@ def lorenz_folder(tmp_path):
 @pytest.fixture
 def known():
     values, adjacency = simulated(200, 0)
-    return KnownGraph((Series(values[:, :, None], NODES),), adjacency)
+    return KnownGraph((Series(values[:, :, None], NAMES),), adjacency)
 
 
 @pytest.mark.parametrize(("name", "fixture"), [("dream4", "dream4_folder"), ("lorenz96", "lorenz_folder")])
@@ -150,7 +153,7 @@ def test_left_out_blocks_as_a_loop(known):
 def test_lags_are_those_that_the_system_reads():
     for lag in (1, 3):
         values, adjacency = simulated(600, 1, lag=lag)
-        assert chosen_window(KnownGraph((Series(values[:, :, None], NODES),), adjacency)) == lag
+        assert chosen_window(KnownGraph((Series(values[:, :, None], NAMES),), adjacency)) == lag
 
 
 def test_the_prior_of_a_rule(known):
@@ -177,3 +180,119 @@ def test_the_method_finds_a_plain_graph(known, monkeypatch):
     assert len(found["probs_elsewhere"]) == 27
     assert found["probs_elsewhere"] == sorted(found["probs_elsewhere"], reverse=True)
     assert found["expected_edges"] == pytest.approx(sum(found["probs_on_edges"] + found["probs_elsewhere"]), abs=1e-2)
+
+
+# ---------------------------------------------------------------- known data
+
+
+SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
+
+
+def small_dream4(folder, gold="G1\tG2\t1\nG2\tG1\t0\n"):
+    """Two experiments of three times on the names of a network of ten."""
+    (folder / "insilico_size10_1_timeseries.tsv").write_text(
+        '"Time"\t"G1"\t"G2"\n\n0.0\t.1\t.2\n50.0\t.2\t.2\n100.0\t.3\t.2\n\n0.0\t.4\t.5\n50.0\t.6\t.7\n100.0\t.8\t.9\n'
+    )
+    (folder / "insilico_size10_1_goldstandard.tsv").write_text(gold)
+
+
+def test_experiments_are_told_apart(tmp_path):
+    small_dream4(tmp_path)
+    known = read_dream4(tmp_path, 10, 1)
+    assert known.nodes == ("G1", "G2")
+    assert [len(series) for series in known.experiments] == [3, 3]
+    assert known.experiments[1].values[:, 1, 0].tolist() == [0.5, 0.7, 0.9]
+    assert known.experiments[1].times.tolist() == [0, 50, 100]
+    assert known.adjacency.tolist() == [[False, False], [True, False]]  # G2 (row 1) receives from G1
+    new = Windows(2, 1, fractions=(0.4, 0.3)).apply(known.experiments, _scaling(known))
+    assert len(new.pairs) == 4  # two windows in each, none across
+
+
+def _scaling(known):
+    return Windows(1, 1, fractions=(0.7, 0.1)).prepare([known.experiments[1]] * 4).scaling
+
+
+def test_refusals(tmp_path, unchecked, refused):
+    small_dream4(tmp_path, gold="G1\tG2\t1\nG2\tG9\t1\n")
+    np.savez(tmp_path / "no_graph.npz", X_np=np.ones((2, 5)))
+    np.savez(tmp_path / "shape.npz", X_np=np.ones((2, 5)), Gref=np.ones((3, 3)))
+    refused(read_dream4, tmp_path, 20, 1)
+    refused(read_dream4, tmp_path, 10, 6)
+    refused(read_dream4, tmp_path, 100, 2)
+    refused(read_dream4, tmp_path, 10, 1)
+    refused(read_lorenz96_var, tmp_path / "no_graph.npz")
+    refused(read_lorenz96_var, tmp_path / "shape.npz")
+
+
+@pytest.mark.parametrize(
+    ("size", "experiments", "edges"), [(10, 5, [15, 16, 15, 13, 12]), (100, 10, [176, 249, 195, 211, 193])]
+)
+def test_dream4(size, experiments, edges):
+    folder = SHARED / "dream4"
+    if not folder.is_dir():
+        pytest.skip("the DREAM4 files are not here")
+    for number, count in enumerate(edges, start=1):
+        known = read_dream4(folder, size, number)
+        assert len(known.experiments) == experiments
+        assert all(series.values.shape == (21, size, 1) for series in known.experiments)
+        assert all(series.times.tolist() == list(range(0, 1001, 50)) for series in known.experiments)
+        assert known.adjacency.sum() == count
+        assert not known.adjacency.diagonal().any()
+    made = Windows(1).prepare(known.experiments)
+    assert made.split.train.inputs.shape == (20 * {5: 3, 10: 7}[experiments], size, 1)
+
+
+def test_dream4_edges_point_the_right_way():
+    folder = SHARED / "dream4"
+    if not folder.is_dir():
+        pytest.skip("the DREAM4 files are not here")
+    lines = (folder / "insilico_size10_1_goldstandard.tsv").read_text().split()
+    source, target = lines[0], lines[1]
+    known = read_dream4(folder, 10, 1)
+    assert lines[2] == "1"
+    assert known.adjacency[known.nodes.index(target), known.nodes.index(source)]
+    assert not known.adjacency[known.nodes.index(source), known.nodes.index(target)]
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "edges"), [("F_10_T_250_dataset_1", 250, 30), ("S_30_T_500_dataset_1", 500, 20)]
+)
+def test_lorenz96_and_var(name, length, edges):
+    path = SHARED / "lorenz96_var" / f"{name}.npz"
+    if not path.is_file():
+        pytest.skip("the Lorenz-96 and VAR files are not here")
+    known = read_lorenz96_var(path)
+    (series,) = known.experiments
+    assert series.values.shape == (length, 10, 1)
+    assert known.adjacency.diagonal().all()
+    assert (known.adjacency & ~np.eye(10, dtype=bool)).sum() == edges
+    if name.startswith("F"):  # x_i' = (x_{i+1} - x_{i-2}) x_{i-1} - x_i + F: node 2 reads 0, 1, 2 and 3
+        assert np.flatnonzero(known.adjacency[2]).tolist() == [0, 1, 2, 3]
+
+
+# ---------------------------------------------------------------- the systems of the study of lags
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_edge_has_its_lags_and_one_is_the_largest(name):
+    variant, rng = VARIANTS[name], np.random.default_rng(0)
+    weights = np.abs(draw_weights(variant, rng))
+    edges = weights.max(0) > 0
+    assert edges.any()
+    assert not edges.diagonal().any()
+    assert set((weights > 0).sum(0)[edges]) == {variant.lags}
+    np.testing.assert_allclose(weights.max(0)[edges], variant.size)
+    if variant.lags == 2:
+        where = [np.flatnonzero(weights[:, i, j]) for i, j in np.argwhere(edges)]
+        assert all(second == first + 1 for first, second in where)
+
+
+def test_a_series_follows_its_weights():
+    """Least squares on all lags gives the weights back."""
+    variant, rng = VARIANTS["one-lag"], np.random.default_rng(1)
+    weights = draw_weights(variant, rng)
+    values = simulate(variant, weights, 5000, rng)
+    design = np.concatenate([values[LAGS - lag : -lag] for lag in range(1, LAGS + 1)], 1)
+    found = np.linalg.lstsq(design, values[LAGS:], rcond=None)[0].reshape(LAGS, NODES, NODES).transpose(0, 2, 1)
+    found[0] -= variant.own * np.eye(NODES)
+    np.testing.assert_allclose(found, weights, atol=0.08)

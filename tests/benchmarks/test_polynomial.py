@@ -2,7 +2,6 @@ import pytest
 import torch
 from benchmarks.polynomial_filter import PolynomialFilter
 
-from tacit.errors import InputError
 from tacit.estimators import check_locality, check_relaxation
 from tacit.predictors import initial_parameters
 from toys import even_graph
@@ -68,18 +67,10 @@ def test_fresh_coefficients_follow_the_generator():
     assert 0 < first["coefficients"].abs().max() <= PolynomialFilter.INITIAL_RANGE
 
 
-def test_errors(unchecked):
-    with pytest.raises(InputError, match="coefficients must be a tensor of floats"):
-        PolynomialFilter([[1.0], [2.0]])
-    with pytest.raises(
-        InputError, match=r"coefficients must have shape \(hops \+ 1, lags\) with at least one hop.*\(1, 2\)"
-    ):
-        PolynomialFilter(torch.ones(1, 2))
-    with pytest.raises(InputError, match="coefficients must have finite numbers"):
-        PolynomialFilter(torch.full((2, 2), torch.nan))
-    with pytest.raises(InputError, match="activation must be one of tanh, linear, got 'relu'"):
-        PolynomialFilter(torch.ones(2, 2), activation="relu")
-    with pytest.raises(InputError, match="out_channels must be at most num_features=1, got 2"):
-        PolynomialFilter(torch.ones(2, 2), out_channels=2)
-    with pytest.raises(InputError, match="a window of at least 3 lags, got 2 columns"):
-        PolynomialFilter(torch.ones(2, 3))(torch.ones(1, 2, 2), torch.ones(1, 1, 2, 2))
+def test_errors(unchecked, refused):
+    refused(PolynomialFilter, [[1.0], [2.0]])
+    refused(PolynomialFilter, torch.ones(1, 2))
+    refused(PolynomialFilter, torch.full((2, 2), torch.nan))
+    refused(PolynomialFilter, torch.ones(2, 2), activation="relu")
+    refused(PolynomialFilter, torch.ones(2, 2), out_channels=2)
+    refused(PolynomialFilter(torch.ones(2, 3)), torch.ones(1, 2, 2), torch.ones(1, 1, 2, 2))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit.cli import main
+from commands import call
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +22,6 @@ def folder(tmp_path_factory):
     table.assign(copy=table["a"] * 2).to_csv(folder / "odd.csv", index=False)
     np.savez(folder / "pairs.npz", x=rng.normal(size=(60, 3, 1)), y=rng.normal(size=(60, 3, 1)))
     return folder
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return ended.value.code
 
 
 @pytest.fixture

@@ -1,10 +1,13 @@
 """Wrong calls of the command: one readable line, exit code 2, nothing written."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tacit.cli import main
+from tacit import cli
 from tacit.graph.memory import size_in_words
 from tacit.pipeline.choices import REPLICAS
 from tacit.pipeline.plan import NUMBER_BYTES
@@ -14,91 +17,142 @@ ANYTHING = "x" * 5000
 
 
 @pytest.fixture
-def refused(tmp_path, monkeypatch, capsys):
-    """Call the command in a folder with a table, and return the line that refuses it."""
+def rude(tmp_path, monkeypatch, wrong_call):
+    """Return a function that calls the command in a folder with a table; the line is short, and nothing is written."""
     (tmp_path / "t.csv").write_text(TABLE)
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments, code=2):
+    def rude(*arguments, code=2):
         before = sorted(os.listdir(tmp_path))
-        with pytest.raises(SystemExit) as caught:
-            main([*map(str, arguments), "--quiet"])
-        printed = capsys.readouterr()
-        assert caught.value.code == code, printed.err
-        assert printed.out == ""
-        assert printed.err.startswith("tacit: ")
-        assert printed.err.count("\n") == 1
-        assert printed.err[:-1].isprintable()
-        assert len(printed.err) < 310
+        line = wrong_call(*arguments, "--quiet", code=code)
+        assert line.isprintable()
+        assert len(line) < 310
         assert sorted(os.listdir(tmp_path)) == before
-        return printed.err.removeprefix("tacit: ").strip()
+        return line
 
-    return call
-
-
-def test_what_is_typed_is_shown_without_control_characters_and_not_at_length(refused):
-    assert "unknown key 'a b\\x1b[31m' in [data]" in refused("fit", "t.csv", "--set", "data.a\nb\x1b[31m=1")
-    line = refused("fit", "t.csv", "--set", f"{ANYTHING}.key=1")
-    assert line.startswith("unknown key 'xxx")
-    assert line.endswith("known are assessment, data, graph, model, observation, predictor, training")
+    return rude
 
 
-def test_bytes_that_are_no_text(refused):
-    assert refused("fit", "t.csv", "--out", "run\udcff").startswith("arguments must be text in UTF-8, got 'run\\udcff'")
+CALLS = {
+    "control characters": ("fit", "t.csv", "--set", "data.a\nb\x1b[31m=1"),
+    "a long key": ("fit", "t.csv", "--set", f"{ANYTHING}.key=1"),
+    "no text": ("fit", "t.csv", "--out", "run\udcff"),
+    "a long name of data": ("fit", ANYTHING),
+    "a long name to write": ("fit", "t.csv", "--out", ANYTHING),
+    "a long name of a run": ("predict", ANYTHING, "t.csv"),
+    "a long name to report": ("report", ANYTHING),
+    "no name": ("fit", ""),
+    "a negative seed": ("fit", "t.csv", "--seed=-1"),
+    "half a seed": ("fit", "t.csv", "--seed=1.5"),
+    "a word as seed": ("fit", "t.csv", "--seed=x"),
+    "a large seed": ("fit", "t.csv", f"--seed={'9' * 32}"),
+    "an endless seed": ("fit", "t.csv", f"--seed={'9' * 5000}"),
+    "a word as window": ("fit", "t.csv", "--window", "two"),
+    "a word as horizon": ("fit", "t.csv", "--horizon", "two"),
+    "a word as errors": ("fit", "t.csv", "--std-errors", "two"),
+    "graphs that cannot be compared": ("fit", "t.csv", "--set", "model.num_graphs=400000"),
+    "epochs": ("fit", "t.csv", "--set", "training.epochs=1000000000"),
+    "layers": ("fit", "t.csv", "--set", "predictor.layers=1000000000"),
+    "rate": ("fit", "t.csv", "--set", "training.learning_rate=1e300"),
+    "misspelt": ("predit",),
+}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("fit", ANYTHING), ("fit", "t.csv", "--out", ANYTHING), ("predict", ANYTHING, "t.csv"), ("report", ANYTHING)],
-)
-def test_names_that_no_file_can_have(refused, arguments):
-    assert "File name too long" in refused(*arguments)
+@pytest.mark.parametrize("name", CALLS)
+def test_rude_calls(name, rude):
+    rude(*CALLS[name])
 
 
-@pytest.mark.parametrize("seed", ["-1", "1.5", "x", "9" * 32, "9" * 5000])
-def test_seeds_that_are_none(refused, seed):
-    assert "must be an integer of at " in refused("fit", "t.csv", f"--seed={seed}")
-
-
-def test_sizes_beyond_any_memory(refused):
+def test_sizes_beyond_any_memory(rude):
     """Every two graphs are compared, at each of 3 nodes, for each of 26 training pairs, in each replica."""
-    line = refused("fit", "t.csv", "--window", "2", "--set", f"model.num_graphs={10**400}")
-    assert f"requires about {size_in_words(NUMBER_BYTES * 26 * 10**800 * 3 * REPLICAS)} of memory" in line
-    assert "num_graphs" in line
+    line = rude("fit", "t.csv", "--window", "2", "--set", f"model.num_graphs={10**400}")
+    assert size_in_words(NUMBER_BYTES * 26 * 10**800 * 3 * REPLICAS) in line
 
 
-def test_more_graphs_than_can_be_compared(refused):
-    assert "num_graphs in [model]" in refused("fit", "t.csv", "--set", "model.num_graphs=400000")
-
-
-@pytest.mark.parametrize(
-    "choice", ["training.epochs=1000000000", "predictor.layers=1000000000", "training.learning_rate=1e300"]
-)
-def test_numbers_that_nobody_can_wait_for(refused, choice):
-    assert "input should be less than or equal to" in refused("fit", "t.csv", "--set", choice)
-
-
-def test_memory_that_runs_out_after_all(refused, monkeypatch):
-    for error in (MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")):
-        monkeypatch.setattr("tacit.pipeline.job.resolve", raising(error))
-        assert refused("fit", "t.csv", code=1) == "out of memory; lower batch_size, num_graphs, replicas or hidden"
-
-
-def raising(error):
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 9")])
+def test_memory_that_runs_out_after_all(error, rude, monkeypatch):
     def make(*_, **__):
         raise error
 
-    return make
+    monkeypatch.setattr("tacit.pipeline.job.resolve", make)
+    rude("fit", "t.csv", code=1)
 
 
-def test_data_without_a_name(refused):
-    assert refused("fit", "") == "DATA must be a file (.csv, .parquet, .npz) or a folder, got ''; check the path"
+# ---------------------------------------------------------------- wrong calls in processes of their own
 
 
-@pytest.mark.parametrize("option", ["--window", "--horizon", "--std-errors"])
-def test_a_word_where_a_number_is_needed(refused, option):
-    assert f"Invalid value for '{option}': must be an integer of at least" in refused("fit", "t.csv", option, "two")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}  # this package, wherever it is installed
 
 
-def test_a_command_that_is_misspelt(refused):
-    assert refused("predit") == "there is no command 'predit'; did you mean 'predict'?"
+@pytest.fixture
+def tacit(tmp_path):
+    """Run the command in a folder with a table."""
+    (tmp_path / "t.csv").write_text(TABLE)
+
+    def run(*arguments, **environment):
+        command, environment = [sys.executable, "-m", "tacit", *arguments], ENVIRONMENT | environment
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=False)
+
+    return run
+
+
+def test_bytes_that_are_no_text(tacit, tmp_path):
+    ended = tacit(b"fit", b"t.csv", b"--out", b"run\xff\xfe", b"--quiet")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"tacit: arguments must be text in UTF-8, got 'run\\udcff\\udcfe'; rename")
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_names_of_the_world_on_a_terminal_of_letters(tacit, tmp_path):
+    """A terminal that knows ASCII alone gets a line too."""
+    (tmp_path / "größe.csv").write_text("time,é\n0,1\n")
+    ended = tacit("fit", "größe.csv", "--quiet", PYTHONIOENCODING="ascii")
+    assert ended.returncode == 2
+    assert ended.stderr == b"tacit: gr\\xf6\\xdfe.csv: two nodes or more must remain, got none; left out: '\\xe9' (constant)\n"  # noqa: E501 # fmt: skip
+
+
+def test_a_fit_on_a_terminal_that_lacks_letters(tacit, tmp_path):
+    """Names are escaped, also in forecasts on standard output."""
+    (tmp_path / "n.csv").write_text(TABLE.replace("time,a,b", "time,Zürich,Łódź"), encoding="utf-8")
+    ended = tacit("fit", "n.csv", "--out", "run", "--quick", PYTHONIOENCODING="ascii")
+    assert ended.returncode == 0, ended.stderr
+    for command, encoding in (("predict", "cp1252"), ("evaluate", "ascii")):
+        arguments = ("run", "n.csv") if command == "predict" else ("run",)
+        ended = tacit(command, *arguments, PYTHONIOENCODING=encoding)
+        assert ended.returncode == 0, ended.stderr
+        assert b"\\u0141" in ended.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams(tmp_path, closed):
+    shell = f"{sys.executable} -m tacit --version {closed}"
+    ended = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are those of Linux")
+@pytest.mark.parametrize("kilobytes", [314_572, 838_860])
+def test_a_small_address_space(tmp_path, kilobytes):
+    """Refused at once: the libraries may hang while they are loaded."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    shell = f"ulimit -v {kilobytes} && {sys.executable} -m tacit fit t.csv --out run --quiet"
+    ended = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(b"tacit: out of memory: tacit needs an address space of 1.5 GB")
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_a_pipe_that_nobody_writes_to(tacit, tmp_path):
+    os.mkfifo(tmp_path / "e.csv")
+    ended = tacit("fit", "t.csv", "--edges", "e.csv", "--quiet")
+    assert ended.returncode == 2
+    assert ended.stderr == b"tacit: e.csv is a directory or a device; pass a CSV file of edge rules\n"
+
+
+def test_a_reader_that_has_gone(tmp_path):
+    """``tacit fit --help | true`` ends quietly."""
+    shell = f"{sys.executable} -m tacit fit --help | true"
+    ended = subprocess.run(
+        ["bash", "-c", shell], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, timeout=120, check=False
+    )
+    assert ended.stderr == b""

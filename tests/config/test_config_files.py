@@ -5,25 +5,23 @@ import os
 import pytest
 
 from tacit.config import FitConfig, load_config
-from tacit.errors import InputError
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    "data",
     [
-        (b"x = " + b"[" * 3000, "is nested too deeply; correct the file"),
-        (b"x = " + b"{a=" * 3000, "is nested too deeply; correct the file"),
-        (b"[training]\nepochs = " + b"9" * 5000, "is not: Exceeds the limit"),
-        (b"[training]\nepochs = 1970-02-31", "is not: "),
-        (b"[training]\nepochs = 3\x00", "is not: "),
-        (b"\xff\xfe[training]", "is not: "),
+        b"x = " + b"[" * 3000,
+        b"x = " + b"{a=" * 3000,
+        b"[training]\nepochs = " + b"9" * 5000,
+        b"[training]\nepochs = 1970-02-31",
+        b"[training]\nepochs = 3\x00",
+        b"\xff\xfe[training]",
     ],
 )
-def test_what_is_no_toml(tmp_path, data, message):
+def test_what_is_no_toml(tmp_path, data, refused):
     path = tmp_path / "c.toml"
     path.write_bytes(data)
-    with pytest.raises(InputError, match=f"config must be TOML, but .*{message}"):
-        load_config(path, FitConfig())
+    refused(load_config, path, FitConfig())
 
 
 def test_a_mark_at_the_beginning_is_passed_over(tmp_path):
@@ -32,8 +30,7 @@ def test_a_mark_at_the_beginning_is_passed_over(tmp_path):
     assert load_config(path, FitConfig()).training.epochs == 3
 
 
-def test_what_is_no_file(tmp_path):
+def test_what_is_no_file(tmp_path, refused):
     os.mkfifo(tmp_path / "pipe.toml")
-    for name, reason in ((".", ""), ("pipe.toml", ""), ("a.toml", r" \(No such file")):
-        with pytest.raises(InputError, match=f"config must be a readable file, got .*{reason}.*; check the path"):
-            load_config(tmp_path / name, FitConfig())
+    for name in (".", "pipe.toml", "a.toml"):
+        refused(load_config, tmp_path / name, FitConfig())

@@ -7,12 +7,11 @@ from tacit.errors import InputError
 from tacit.registry import PREDICTORS
 
 
-def test_one_name_is_a_list_of_one():
+def test_one_name_is_a_list_of_one(refused):
     config = override(FitConfig(), {"data": {"covariates": "hour", "targets": ["a", "b"]}})
     assert config.data.covariates == ("hour",)
     assert config.data.targets == ("a", "b")
-    with pytest.raises(InputError, match=r"covariates in \[data\] is not usable: input should be a valid tuple, got 3"):
-        override(FitConfig(), {"data": {"covariates": 3}})
+    refused(override, FitConfig(), {"data": {"covariates": 3}})
 
 
 def test_a_config_comes_back_from_its_own_json():
@@ -26,10 +25,9 @@ def test_fractions_leave_something_for_the_test():
         _ = DataOptions(train_fraction=0.8, validation_fraction=0.2).fractions
 
 
-def test_choices_that_would_be_ignored():
+def test_choices_that_would_be_ignored(refused):
     DataOptions(window=3).require_unset(("horizon", "time"), "x.npz", "which has no times")
-    with pytest.raises(InputError, match=r"window in \[data\] has no meaning for x.npz, which has no times; leave it"):
-        DataOptions(window=3).require_unset(("horizon", "window"), "x.npz", "which has no times")
+    refused(DataOptions(window=3).require_unset, ("horizon", "window"), "x.npz", "which has no times")
 
 
 @pytest.mark.parametrize(
@@ -49,37 +47,26 @@ def test_choices_that_a_predictor_takes(kind, choices):
 
 
 @pytest.mark.parametrize(
-    ("kind", "choices", "message"),
+    ("kind", "choices"),
     [
-        (
-            "filter",
-            {"hidden": 8},
-            "hidden in .predictor. is not for 'filter', which uses activation, residual, warm_start; leave it out",
-        ),
-        ("filter", {"layers": 2}, "layers in .predictor. is not for 'filter', which uses activation"),
-        (
-            "filter",
-            {"activation": "tanh", "warm_start": True},
-            "warm_start in .predictor. requires activation 'linear'",
-        ),
-        ("recurrent", {"warm_start": True}, "warm_start in .predictor. is not for 'recurrent'"),
-        ("recurrent", {"activation": "tanh"}, "activation in .predictor. is not for 'recurrent'"),
-        ("convolution", {"residual": True}, "residual in .predictor. is not for 'convolution'"),
-        ("hops", {"hidden": 8}, "hidden in .predictor. is not for 'hops', which uses num_hops; leave it out"),
-        ("filter", {"num_hops": 3}, "num_hops in .predictor. is not for 'filter'"),
-        ("gat", {"activation": "tanh"}, "activation in .predictor. is not for 'gat'"),
+        ("filter", {"hidden": 8}),
+        ("filter", {"layers": 2}),
+        ("filter", {"activation": "tanh", "warm_start": True}),
+        ("recurrent", {"warm_start": True}),
+        ("recurrent", {"activation": "tanh"}),
+        ("convolution", {"residual": True}),
+        ("hops", {"hidden": 8}),
+        ("filter", {"num_hops": 3}),
+        ("gat", {"activation": "tanh"}),
     ],
 )
-def test_choices_that_a_predictor_has_no_use_for(kind, choices, message):
-    with pytest.raises(InputError, match=message):
-        PredictorOptions(kind=kind, **choices).require_used(PREDICTORS[kind])
+def test_choices_that_a_predictor_has_no_use_for(kind, choices, refused):
+    refused(PredictorOptions(kind=kind, **choices).require_used, PREDICTORS[kind])
 
 
-def test_what_is_chosen_from_the_data_has_no_default_to_name():
-    with pytest.raises(InputError, match=r"epochs in \[training\] is not usable: .*, got 0; leave it out$"):
-        override(FitConfig(), {"training": {"epochs": 0}})
-    with pytest.raises(InputError, match=r"hidden in \[predictor\] is not usable: .*, got 0; the default is 32$"):
-        override(FitConfig(), {"predictor": {"hidden": 0}})
+def test_what_is_chosen_from_the_data_has_no_default_to_name(refused):
+    refused(override, FitConfig(), {"training": {"epochs": 0}})
+    refused(override, FitConfig(), {"predictor": {"hidden": 0}})
 
 
 @pytest.mark.parametrize(("section", "key"), [("training", "epochs"), ("data", "window"), ("assessment", "fdr")])

@@ -6,9 +6,8 @@ from datetime import date, datetime
 import numpy as np
 import pytest
 
-from tacit.data import Series, calendar_features, with_calendar
-from tacit.data.background import NUMBERS, PHASES, calendar_number
-from tacit.errors import InputError
+from tacit.data import PHASES, Series, calendar_features, with_calendar
+from tacit.data.background import NUMBERS, calendar_number
 
 
 @pytest.fixture(scope="module")
@@ -19,20 +18,14 @@ def times():
 
 
 def test_numbers_are_those_of_datetime(times):
-    for row, moment in enumerate(times.tolist()):
-        assert isinstance(moment, datetime)
-        expected = {
-            "year": moment.year,
-            "month": moment.month,
-            "week": moment.isocalendar().week,
-            "day": moment.day,
-            "dayofyear": moment.timetuple().tm_yday,
-            "weekday": moment.weekday(),
-            "hour": moment.hour,
-            "minute": moment.minute,
-        }
-        found = {name: calendar_number(times[row : row + 1], name).item() for name in NUMBERS}
-        assert found == expected
+    others = {
+        "week": lambda moment: moment.isocalendar().week,
+        "dayofyear": lambda moment: moment.timetuple().tm_yday,
+        "weekday": datetime.weekday,
+    }
+    for name in NUMBERS:
+        expected = [others[name](moment) if name in others else getattr(moment, name) for moment in times.tolist()]
+        assert calendar_number(times, name).tolist() == expected
 
 
 def test_features_are_waves_of_the_phase(times):
@@ -57,7 +50,7 @@ def test_features_are_waves_of_the_phase(times):
         np.testing.assert_allclose(columns[:, 2 * place + 1], np.cos(2 * np.pi * phase), atol=1e-12)
 
 
-def test_features_are_covariates_of_a_series():
+def test_features_are_covariates_of_a_series(refused):
     times = np.arange("2026-01-01", "2026-01-03", np.timedelta64(6, "h"), dtype="datetime64[s]")
     hour = np.arange(8.0)[:, None]
     series = Series(np.arange(8.0).reshape(8, 1, 1), ("a",), times=times, covariates=hour, covariate_names=("given",))
@@ -65,15 +58,11 @@ def test_features_are_covariates_of_a_series():
     assert made.covariate_names == ("hour sin", "hour cos", "given")
     np.testing.assert_allclose(made.covariates[:5, 0], [0, 1, 0, -1, 0], atol=1e-12)
     assert with_calendar(series, ()) is series
-    with pytest.raises(InputError, match="calendar names 'minute', which is the same in all rows; leave it out"):
-        with_calendar(series, ["hour", "minute"])
+    refused(with_calendar, series, ["hour", "minute"])
 
 
-def test_what_is_no_part_of_a_date():
+def test_what_is_no_part_of_a_date(refused):
     days = np.arange("2026-01-01", "2026-01-05", dtype="datetime64[D]")
-    with pytest.raises(InputError, match="calendar must name parts of a date, got 'our'; did you mean 'hour'"):
-        calendar_features(days, ["our"])
-    with pytest.raises(InputError, match="calendar names 'hour' twice"):
-        calendar_features(days, ["hour", "hour"])
-    with pytest.raises(InputError, match="calendar names 'hour', but the times are numbers, not dates"):
-        calendar_features(np.arange(4), ["hour"])
+    refused(calendar_features, days, ["our"])
+    refused(calendar_features, days, ["hour", "hour"])
+    refused(calendar_features, np.arange(4), ["hour"])

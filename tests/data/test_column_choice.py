@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from tacit.data import read_frame, read_series
-from tacit.errors import InputError
 
 
 def write(folder, text, name="table.csv"):
@@ -62,7 +61,7 @@ def test_columns_of_a_plain_table(tmp_path):
     assert read(tmp_path, table, drop=["a*"]).nodes == ("b", "c")
 
 
-def test_values_and_nodes_of_a_long_table(tmp_path):
+def test_values_and_nodes_of_a_long_table(tmp_path, refused):
     rng = np.random.default_rng(0)
     rows = [(t, node, *rng.normal(size=2).round(2)) for t in range(5) for node in "abc"]
     table = pd.DataFrame(rows, columns=["time", "station", "pm", "rain"])
@@ -71,37 +70,34 @@ def test_values_and_nodes_of_a_long_table(tmp_path):
     assert read(tmp_path, table, drop=["b"]).nodes == ("a", "c")
     words = read(tmp_path, table.assign(city="Lugano"))
     assert (words.channels, words.notes) == (("pm", "rain"), ("left out: 'city' (text)",))
-    for message, options in {
-        "the columns of values must be named by columns or value, got both": {"columns": ["pm"], "value": "pm"},
-        "columns names 'station', which has another meaning": {"columns": ["station"]},
-        "drop names the column or node 'd', which does not exist; known are a, b, c, pm": {"drop": ["d"]},
-        "drop must leave a node, got the names of all": {"drop": ["a", "b", "c"]},
-    }.items():
-        with pytest.raises(InputError, match=message):
-            read_series(write(tmp_path, table.to_csv(index=False)), **options)
+    for options in (
+        {"columns": ["pm"], "value": "pm"},
+        {"columns": ["station"]},
+        {"drop": ["d"]},
+        {"drop": ["a", "b", "c"]},
+    ):
+        refused(read_series, write(tmp_path, table.to_csv(index=False)), **options)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"columns": ["aa"]}, r"columns names the column 'aa', which does not exist; did you mean 'a'\?"),
-        ({"columns": ["z*"]}, r"columns has the pattern 'z\*', which matches no column; known are a, b"),
-        ({"columns": []}, "columns must name at least one column, got none"),
-        ({"columns": ["time"]}, "columns names 'time', which has another meaning"),
-        ({"columns": ["a"], "drop": ["a"]}, "drop names 'a', which columns names too; keep one of them"),
-        ({"columns": ["a"], "drop": ["[ab]"]}, "drop names 'a', which columns names too; keep one of them"),
-        ({"drop": ["bb"]}, r"drop names the column 'bb', which does not exist; did you mean 'b'\?"),
-        ({"drop": ["time"]}, "drop names 'time', the column of times; keep it, set time to another column"),
-        ({"drop": ["time"], "time": "time"}, "drop names 'time', which time names too; keep one of them"),
-        ({"drop": ["a", "b"]}, "a wide table must have a column per node besides 'time', got none"),
-        ({"drop": ["*"]}, "drop must leave columns to read, got the names of all"),
-        ({"decimal": ";"}, "decimal must be '.' or ',', got ';'; pick one"),
+        {"columns": ["aa"]},
+        {"columns": ["z*"]},
+        {"columns": []},
+        {"columns": ["time"]},
+        {"columns": ["a"], "drop": ["a"]},
+        {"columns": ["a"], "drop": ["[ab]"]},
+        {"drop": ["bb"]},
+        {"drop": ["time"]},
+        {"drop": ["time"], "time": "time"},
+        {"drop": ["a", "b"]},
+        {"drop": ["*"]},
+        {"decimal": ";"},
     ],
 )
-def test_wrong_choices(options, message, tmp_path):
-    with pytest.raises(InputError, match=message) as refusal:
-        read_series(write(tmp_path, wide().to_csv(index=False)), **options)
-    assert "\n" not in str(refusal.value)
+def test_wrong_choices(options, tmp_path, refused):
+    refused(read_series, write(tmp_path, wide().to_csv(index=False)), **options)
 
 
 def test_new_rows_need_not_have_what_is_dropped(tmp_path):
@@ -133,30 +129,23 @@ def test_the_note_on_a_nearly_empty_column_has_the_number_of_empty_cells(tmp_pat
     assert read(tmp_path, table).notes == ("left out: 'c' (299 of 300 cells are empty, constant in the others)",)
 
 
-def test_what_is_asked_for_is_refused(tmp_path):
+def test_what_is_asked_for_is_refused(tmp_path, refused):
     table = wide(("city", ["Lugano"] * 6), ("id", [7] * 6), ("typo", [1, 2, "3x", 4, 5, 6]))
     path = write(tmp_path, table.to_csv(index=False))
-    for message, options in {
-        "column 'city' must have numbers, got 'Lugano' in row 1": {"columns": ["a", "city"]},
-        "node 'id' is constant": {"columns": ["a", "id"]},
-        "column 'typo' must have numbers, got '3x' in row 3; correct it, or leave the column out with --drop": {},
-    }.items():
-        with pytest.raises(InputError, match=message):
-            read_series(path, **options)
+    for options in ({"columns": ["a", "city"]}, {"columns": ["a", "id"]}, {}):
+        refused(read_series, path, **options)
     assert read_series(path, columns=["a", "b", "c*"]).notes == ("left out: 'city' (text)",)  # a pattern asks for none
     two = TWO.assign(north_pm="high", south_pm="low", east_pm="low")
-    with pytest.raises(InputError, match="column 'north_pm' must have numbers, got 'high'"):
-        read_series(write(tmp_path, two.to_csv(index=False)), sep="_", asked=["pm"])
+    refused(read_series, write(tmp_path, two.to_csv(index=False)), sep="_", asked=["pm"])
 
 
-def test_variables_that_are_constant_everywhere(tmp_path):
+def test_variables_that_are_constant_everywhere(tmp_path, refused):
     table = TWO.assign(north_rain=1, south_rain=2, east_rain=3)
     series = read(tmp_path, table, sep="_")
     assert (series.channels, series.notes) == (("pm",), ("left out: 'rain' (constant)",))
     new = read_series(tmp_path / "table.csv", sep="_", drop=series.settled["drop"], piece=True)
     assert new.channels == ("pm",)
-    with pytest.raises(InputError, match=r"node 'north' \(variable 'rain'\) is constant"):
-        read_series(write(tmp_path, TWO.assign(north_rain=1).to_csv(index=False)), sep="_")
+    refused(read_series, write(tmp_path, TWO.assign(north_rain=1).to_csv(index=False)), sep="_")
 
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0", "unnamed: 12"])
@@ -192,14 +181,13 @@ def test_no_column_of_times(tmp_path):
     assert found.parts[1].values[:, 0, 0].tolist() == [1, 1, 9]
 
 
-def test_dates_under_another_name_are_the_times(tmp_path):
+def test_dates_under_another_name_are_the_times(tmp_path, refused):
     table = wide(("observed on", [f"2020-01-0{day}" for day in range(1, 7)]), time=False)
     series = read(tmp_path, table)
     assert series.notes == ("column 'observed on' was used as the times; set time to use another column",)
     assert series.settled == {"time": "observed on"}
     both = table.assign(sent=table["observed on"])
-    with pytest.raises(InputError, match="one column must contain the times, got dates in 'observed on', 'sent'"):
-        read_series(write(tmp_path, both.to_csv(index=False)))
+    refused(read_series, write(tmp_path, both.to_csv(index=False)))
 
 
 LONG = pd.DataFrame(
@@ -209,40 +197,30 @@ LONG = pd.DataFrame(
 
 @pytest.mark.parametrize("order", ["date", "tag"])
 @pytest.mark.parametrize("labels", ["words", "numbers"])
-def test_a_long_table_that_is_not_recognised(order, labels, tmp_path):
+def test_a_long_table_that_is_not_recognised(order, labels, tmp_path, refused):
     table = LONG.sort_values(order, kind="stable").assign(w=range(12))
     if labels == "numbers":
         table["tag"] = table["tag"].str.len()
     path = write(tmp_path, table.to_csv(index=False))
-    with pytest.raises(
-        InputError,
-        match=r"looks like a long table with a row per 'date' and 'tag'; use --set data.node=tag, or --series tag if",
-    ):
-        read_series(path)
+    refused(read_series, path)
     assert read_series(path, node="tag").num_nodes == 2
     assert read_series(path, series="tag").lengths == (6, 6)
 
 
-def test_a_date_and_a_time_of_day_are_not_taken_for_a_node(tmp_path):
+def test_a_date_and_a_time_of_day_are_not_taken_for_a_node(tmp_path, refused):
     text = "date,time,a,b\n" + "".join(f"2020-01-{1 + t // 4:02},{t % 4}:00,{t % 3},{t % 5}\n" for t in range(16))
-    with pytest.raises(
-        InputError, match="times must be in one column, got 'date' with several rows per time and 'time'"
-    ):
-        read_series(write(tmp_path, text))
+    refused(read_series, write(tmp_path, text))
 
 
-def test_a_few_times_that_come_twice_are_no_long_table(tmp_path):
+def test_a_few_times_that_come_twice_are_no_long_table(tmp_path, refused):
     text = "time,a,b\n0,1,2\n1,2,1\n1,1,3\n2,1,2\n3,2,1\n"
-    with pytest.raises(InputError, match="but 1 comes twice, in rows 2 and 3; correct one of the times, or set series"):
-        read_series(write(tmp_path, text))
+    refused(read_series, write(tmp_path, text))
 
 
-def test_cells_that_are_lists(tmp_path):
+def test_cells_that_are_lists(tmp_path, refused):
     cells = [[1.0, 2.0]] * 6
     wide(("c", cells)).to_parquet(tmp_path / "t.parquet")
     assert read_series(tmp_path / "t.parquet").notes == ("left out: 'c' (text)",)
-    with pytest.raises(InputError, match=r"column 'c' must have numbers, got '\[1. 2.\]' in row 1"):
-        read_series(tmp_path / "t.parquet", columns=["a", "c"])
+    refused(read_series, tmp_path / "t.parquet", columns=["a", "c"])
     wide(("c", cells)).assign(time=[0, 0, 1, 1, 2, 2]).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match="column 'time' must have ascending times, but 0 comes twice"):
-        read_series(tmp_path / "t.parquet", drop=["a", "b"], asked=["c"])
+    refused(read_series, tmp_path / "t.parquet", drop=["a", "b"], asked=["c"])

@@ -134,31 +134,25 @@ def test_a_folder_with_keys_in_its_names(written, tmp_path):
     np.testing.assert_array_equal(stations.values[:, :, 0], cells()[list("abc")])
 
 
-def test_sheets(tmp_path):
+def test_sheets(tmp_path, refused):
     with pd.ExcelWriter(tmp_path / "book.xlsx") as book:
         cells().to_excel(book, sheet_name="levels", index=False)
         pd.DataFrame({"x": [1]}).to_excel(book, sheet_name="notes")
     made = read_series(tmp_path / "book.xlsx")
     assert made.notes[0] == "sheet 'levels' was read, the first of 2"
     pd.DataFrame().to_excel(tmp_path / "empty.xlsx")
-    with pytest.raises(InputError, match="sheet 'Sheet1' is empty; pass a table with a header and rows"):
-        read_series(tmp_path / "empty.xlsx")
+    refused(read_series, tmp_path / "empty.xlsx")
 
 
-@pytest.mark.parametrize(("ending", "kind"), [("parquet", "parquet"), ("feather", "feather"), ("xlsx", "xlsx")])
-def test_broken_files(tmp_path, ending, kind):
+@pytest.mark.parametrize("ending", ["parquet", "feather", "xlsx"])
+def test_broken_files(tmp_path, ending):
     (tmp_path / f"table.{ending}").write_bytes(b"PK\x03\x04 not a table")
-    with pytest.raises(InputError, match=rf"table.{ending}: cannot be read as {kind}: .*; write it again"):
+    with pytest.raises(InputError, match=rf"table.{ending}: cannot be read as {ending}: .*; write it again"):
         open_table(tmp_path / f"table.{ending}")
 
 
-def test_what_is_no_table(tmp_path):
+def test_what_is_no_table(tmp_path, refused):
     (tmp_path / "none.parquet").mkdir()
-    with pytest.raises(InputError, match=r"none.parquet: the folder must have .parquet files, got none"):
-        open_table(tmp_path / "none.parquet")
-    with pytest.raises(InputError, match="the table: cannot be read as an Arrow table"):
-        read_frame(pl.Series([1, 2, 3]))
-    with pytest.raises(
-        InputError, match="the table must be a DataFrame of pandas or polars, an Arrow table or an xarr"
-    ):
-        read_frame(np.zeros((3, 2)))
+    refused(open_table, tmp_path / "none.parquet")
+    refused(read_frame, pl.Series([1, 2, 3]))
+    refused(read_frame, np.zeros((3, 2)))

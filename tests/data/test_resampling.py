@@ -5,15 +5,8 @@ import math
 import pytest
 import torch
 
-from tacit.data.resampling import (
-    FEWEST_BLOCKS,
-    FEWEST_PAIRS,
-    bootstrap_rows,
-    require_resamplable,
-    resamplable,
-    resampling_words,
-    usual_block,
-)
+from tacit.data import FEWEST_BLOCKS, bootstrap_rows, require_resamplable, resamplable, resampling_words, usual_block
+from tacit.data.resampling import FEWEST_PAIRS
 from tacit.errors import InputError
 
 
@@ -28,7 +21,7 @@ def test_blocks_are_runs_of_neighbours(num_pairs, block, rng):
 
 
 @pytest.mark.parametrize("block", [1, 3])
-def test_every_pair_is_drawn_as_often(block):
+def test_every_pair_is_drawn_as_often(block, unchecked):
     """Blocks start anywhere and go around the end, so that the first and last pairs are not drawn less often.
 
     60 places, 600 resamples: 600 expected for each place, with a deviation of sqrt(600 * block) at most; 5 of them are
@@ -73,29 +66,14 @@ def test_resamplable_says_whether_it_would_be_refused(num_pairs, block):
         assert resamplable(num_pairs, block)
 
 
-def test_what_is_too_little_is_refused(rng):
+def test_what_is_too_little_is_refused(rng, refused):
     assert (FEWEST_PAIRS, FEWEST_BLOCKS) == (20, 5)
     require_resamplable(20)
     require_resamplable(50, 10)
-    for num_pairs, block, match in (
-        (
-            19,
-            1,
-            "a bootstrap requires 20 training pairs or more, got 19; pass more rows, or set bootstrap_replicas to 0",
-        ),
-        (
-            49,
-            10,
-            r"a block bootstrap requires 5 blocks or more, got 49 training pairs for blocks of 10; pass a longer",
-        ),
-        (30, 0, "block must be an integer of at least 1, got 0"),
-    ):
-        with pytest.raises(InputError, match=match):
-            require_resamplable(num_pairs, block)
-        with pytest.raises(InputError, match=match):
-            bootstrap_rows(num_pairs, generator=rng, block=block)
-    with pytest.raises(InputError, match="reach must be an integer of at least 1, got 0"):
-        usual_block(100, 0)
+    for num_pairs, block in ((19, 1), (49, 10), (30, 0)):
+        line = refused(require_resamplable, num_pairs, block)
+        assert refused(bootstrap_rows, num_pairs, generator=rng, block=block) == line
+    refused(usual_block, 100, 0)
 
 
 @pytest.mark.parametrize("lengths", [[4] * 5, [3, 9, 1, 6, 2, 5], [30, 2, 2, 2, 2, 2, 1]])
@@ -113,7 +91,7 @@ def test_whole_series_are_drawn_where_there_are_enough(lengths, rng):
             left = left[len(whole) :]
 
 
-def test_every_series_is_drawn_as_often():
+def test_every_series_is_drawn_as_often(unchecked):
     """10 series of 3 pairs, 600 resamples: 600 draws of each expected, with a deviation of sqrt(540)."""
     rng, series = torch.Generator().manual_seed(0), torch.arange(10).repeat_interleave(3)
     rows = torch.stack([bootstrap_rows(30, generator=rng, series=series) for _ in range(600)])
@@ -152,15 +130,13 @@ def test_one_series_is_resampled_as_without_a_number():
     assert torch.equal(*rows)
 
 
-def test_enough_series_need_no_blocks(rng):
+def test_enough_series_need_no_blocks(rng, refused):
     series = torch.arange(40) // 8
     require_resamplable(40, 20, series)
     assert resamplable(40, 20, series)
     assert not resamplable(40, 20, series // 2)
-    with pytest.raises(InputError, match="a block bootstrap requires 5 blocks or more, got 40 training pairs"):
-        bootstrap_rows(40, generator=rng, block=20, series=series // 2)
-    with pytest.raises(InputError, match="series must be one number for each of 40 pairs, got 39"):
-        bootstrap_rows(40, generator=rng, series=series[1:])
+    refused(bootstrap_rows, 40, generator=rng, block=20, series=series // 2)
+    refused(bootstrap_rows, 40, generator=rng, series=series[1:])
 
 
 @pytest.mark.parametrize(
@@ -184,8 +160,6 @@ def test_words_say_what_is_drawn(lengths, block, words):
         assert resampling_words(count, block, None) == words
 
 
-def test_words_refuse_what_cannot_be_drawn():
-    with pytest.raises(InputError, match="a bootstrap requires 20 training pairs or more, got 19"):
-        resampling_words(19)
-    with pytest.raises(InputError, match="series must be one number for each of 40 pairs, got 39"):
-        resampling_words(40, series=torch.zeros(39, dtype=torch.int64))
+def test_words_refuse_what_cannot_be_drawn(refused):
+    refused(resampling_words, 19)
+    refused(resampling_words, 40, series=torch.zeros(39, dtype=torch.int64))

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.data import Pairs
-from tacit.data.regression import regress, ridge_path, ridge_regression
-from tacit.errors import InputError
+from tacit.data import Pairs, ridge_regression
+from tacit.data.regression import regress, ridge_path
 
 ridge_module = import_module("tacit.data.regression")
 
@@ -121,22 +120,18 @@ def test_a_target_without_later_values_takes_the_deviation_of_its_own_fit(rng):
     assert fit.sigmas[1, 0].item() == pytest.approx(own.square().mean().sqrt().item())
 
 
-def test_errors(rng, unchecked):
+def test_errors(rng, unchecked, refused):
     pairs = made_pairs(rng)
-    with pytest.raises(InputError, match="penalties must have at least one positive number, got"):
-        regress(pairs, pairs, ridge_path, [])
-    with pytest.raises(InputError, match=r"penalties must have at least one positive number, got \[0.0\]"):
-        ridge_regression(pairs, pairs, penalties=[0.0])
-    with pytest.raises(InputError, match=r"validation must have nodes and channels like train, \(3, 2\), got \(2, 2\)"):
-        ridge_regression(pairs, Pairs(pairs.inputs[:, :2], pairs.targets[:, :2]))
+    refused(regress, pairs, pairs, ridge_path, [])
+    refused(ridge_regression, pairs, pairs, penalties=[0.0])
+    refused(ridge_regression, pairs, Pairs(pairs.inputs[:, :2], pairs.targets[:, :2]))
     observed = torch.ones_like(pairs.targets)
     observed[1:, 2] = 0
-    with pytest.raises(InputError, match="train must have two observed targets or more of every node, got 1 of node 2"):
-        ridge_regression(Pairs(pairs.inputs, pairs.targets, observed), pairs)
+    refused(ridge_regression, Pairs(pairs.inputs, pairs.targets, observed), pairs)
 
 
 @pytest.mark.parametrize("rows", [12, 60], ids=["by rows", "by columns"])
-def test_all_ways_to_solve_agree(rng, rows, monkeypatch):
+def test_all_ways_to_solve_agree(rng, rows, monkeypatch, unchecked):
     design, targets = torch.randn(rows, 30, generator=rng).double(), torch.randn(rows, 3, generator=rng).double()
     penalties = [1e-4, 0.1]
     normal = design.T @ design / rows

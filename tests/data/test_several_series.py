@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.data import Series, Windows, read_series
+from tacit.data import FEWEST_SERIES, Series, Windows, read_series
 from tacit.data.recognition import restarts
-from tacit.data.series import FEWEST_SERIES, assign_parts
-from tacit.errors import InputError
+from tacit.data.series import assign_parts
 
 GNW20 = Path(__file__).parents[2] / ".." / "shared" / "data" / "gnw20"
 NODES = ("a", "b")
@@ -129,34 +128,23 @@ def test_times_that_start_again(times, expected):
     assert restarts(dates) == expected
 
 
-def test_accidents_stay_errors(tmp_path):
-    for text, message in {
-        "time,a\n0,1\n2,2\n1,3\n3,4\n": "1 in row 3 comes before that of row 2; sort the rows by time, or set series",
-        "time,a\n0,1\n1,2\n1,3\n2,4\n": "1 comes twice, in rows 2 and 3; correct one of the times, or set series",
-        "time,node,v\n0,a,1\n1,a,2\n0,a,3\n1,a,4\n": "0 in row 3 comes before that of row 2 for node 'a'",
-    }.items():
-        with pytest.raises(InputError, match=message) as refusal:
-            read_series(write(tmp_path, text))
-        assert "\n" not in str(refusal.value)
-    with pytest.raises(
-        InputError, match=r"0 comes twice in series 'x', in rows 1 and 3; correct one of the times; or use --dup"
-    ):
-        read_series(write(tmp_path, "time,s,a\n0,x,1\n0,y,2\n0,x,3\n"), series="s")
-    with pytest.raises(InputError, match="series names the column 'q', which does not exist"):
-        read_series(write(tmp_path, "time,s,a\n0,x,1\n1,x,2\n"), series="q")
-    with pytest.raises(InputError, match="series must name its own column, got 's', which is also covariates"):
-        read_series(write(tmp_path, "time,s,a\n0,1,1\n1,1,2\n"), series="s", covariates=["s"])
+def test_accidents_stay_errors(tmp_path, refused):
+    refused(read_series, write(tmp_path, "time,a\n0,1\n2,2\n1,3\n3,4\n"))
+    refused(read_series, write(tmp_path, "time,a\n0,1\n1,2\n1,3\n2,4\n"))
+    refused(read_series, write(tmp_path, "time,node,v\n0,a,1\n1,a,2\n0,a,3\n1,a,4\n"))
+    refused(read_series, write(tmp_path, "time,s,a\n0,x,1\n0,y,2\n0,x,3\n"), series="s")
+    refused(read_series, write(tmp_path, "time,s,a\n0,x,1\n1,x,2\n"), series="q")
+    refused(read_series, write(tmp_path, "time,s,a\n0,1,1\n1,1,2\n"), series="s", covariates=["s"])
 
 
-def test_a_column_that_only_tells_series_apart_is_no_node(tmp_path):
+def test_a_column_that_only_tells_series_apart_is_no_node(tmp_path, refused):
     text = "time,trial,a,b\n0,1,5,1\n1,1,6,2\n2,1,4,5\n0,2,5,3\n1,2,3,1\n2,2,9,0\n"
-    with pytest.raises(InputError, match=r"looks like a long table .*--set data.node=trial, or --series trial if"):
-        read_series(write(tmp_path, text))
+    refused(read_series, write(tmp_path, text))
     assert read_series(write(tmp_path, text), series="trial").series_names == ("1", "2")
     assert read_series(write(tmp_path, text), covariates=["trial"]).nodes == ("a", "b")
 
 
-def test_each_series_has_its_own_grid(tmp_path):
+def test_each_series_has_its_own_grid(tmp_path, refused):
     text = "time,s,a,h\n0,x,1,5\n1,x,2,6\n3,x,3,7\n10,y,1,1\n12,y,4,2\n0,z,1,3\n1,z,2,3\n1.5,z,3,3\n"
     series = read_series(write(tmp_path, text), series="s", covariates=["h"])
     assert series.lengths == (4, 3, 3)
@@ -167,20 +155,13 @@ def test_each_series_has_its_own_grid(tmp_path):
         "2 steps without a row were added as missing values, in 2 of 3 series, one every 1"
     )
     assert series.notes[1] == "times are not evenly spaced in 1 of 3 series; each row counts as one step"
-    with pytest.raises(
-        InputError, match=r"times of series 'y' must form a regular grid with few gaps, got 990 steps of 1"
-    ):
-        read_series(write(tmp_path, "time,s,a\n0,x,1\n1,x,2\n2,x,3\n0,y,1\n1,y,2\n991,y,3\n"), series="s")
+    refused(read_series, write(tmp_path, "time,s,a\n0,x,1\n1,x,2\n2,x,3\n0,y,1\n1,y,2\n991,y,3\n"), series="s")
 
 
-def test_the_column_of_series_is_not_taken_for_the_times(tmp_path):
+def test_the_column_of_series_is_not_taken_for_the_times(tmp_path, refused):
     text = "trial,hour,a\n1,0,5\n2,0,6\n3,0,4\n"
-    with pytest.raises(
-        InputError, match=r"got none; left out: 'hour' \(constant\), 'a' \(constant within every series\)"
-    ):
-        read_series(write(tmp_path, text), series="trial")
-    with pytest.raises(InputError, match="the table must have a column of times, got none"):
-        read_series(write(tmp_path, "trial\n1\n2\n"), series="trial")
+    refused(read_series, write(tmp_path, text), series="trial")
+    refused(read_series, write(tmp_path, "trial\n1\n2\n"), series="trial")
 
 
 def test_times_as_numbers():
@@ -291,7 +272,7 @@ def test_scaling_sees_the_training_part_alone(lengths):
     assert not torch.equal(after.split.test.targets, made.split.test.targets)
 
 
-def test_series_that_are_too_short_are_left_out_and_said():
+def test_series_that_are_too_short_are_left_out_and_said(refused):
     series = make([9, 3, 9, 2, 9])
     values = series.values.copy()
     values[14:21] = np.nan  # all targets of the third
@@ -307,11 +288,8 @@ def test_series_that_are_too_short_are_left_out_and_said():
     assert torch.equal(
         alone.split.train.inputs, Windows(3, fractions=(0.6, 0.2)).prepare(series.selected([0, 4])).split.train.inputs
     )
-    with pytest.raises(InputError, match=r"at least 21 rows for a window of 20 and a horizon of 1, got at most") as e:
-        Windows(20).prepare(series)
-    assert "\n" not in str(e.value)
-    with pytest.raises(InputError, match="must have a known target, got none in 1 series"):
-        Windows(3).prepare(replace(series, values=np.full_like(values, np.nan), piece=True).selected([0]))
+    refused(Windows(20).prepare, series)
+    refused(Windows(3).prepare, replace(series, values=np.full_like(values, np.nan), piece=True).selected([0]))
 
 
 def test_one_series_says_nothing_and_has_no_numbers():
@@ -320,7 +298,7 @@ def test_one_series_says_nothing_and_has_no_numbers():
     assert made.split.train.times[0] == 30
 
 
-def test_new_data_carries_names_and_times():
+def test_new_data_carries_names_and_times(refused):
     windows = Windows(3, 2)
     scaling = windows.prepare(make([20] * 6)).scaling
     new = windows.apply(make([4, 2, 3], seed=1, missing=0.1), scaling)
@@ -328,8 +306,7 @@ def test_new_data_carries_names_and_times():
     assert new.times.tolist() == new.pairs.times.tolist() == [40, 50, 40]
     assert new.pairs.series.tolist() == [0, 0, 1]
     assert new.notes == ("1 of 3 series were left out: 1 shorter than the 3 rows of a window of 3",)
-    with pytest.raises(InputError, match=r"at least 3 rows for a window of 3, got at most 2 in 2 series"):
-        windows.apply(make([1, 2]), scaling)
+    refused(windows.apply, make([1, 2]), scaling)
 
 
 # ---------------------------------------------------------------- the object itself
@@ -346,21 +323,14 @@ def test_parts_and_joined_are_inverse():
     assert timeless.row_times.tolist() == [*range(4), *range(6), *range(5)]
 
 
-def test_bad_series(unchecked):
+def test_bad_series(unchecked, refused):
     series = make([4, 6])
-    calls = {
-        r"lengths must be positive with a sum of 10, the rows of values, got \(4, 5\)": lambda: replace(
-            series, lengths=(4, 5)
-        ),
-        "series_names must be one name for each of the 2 lengths, got 1": lambda: replace(series, series_names=("x",)),
-        "series_names must have different names, got 'x' twice": lambda: replace(series, series_names=("x", "x")),
-        "series 2 must have dates or numbers as times, as series 1 has": lambda: Series.joined(
-            [series.parts[0], replace(series.parts[0], times=np.arange("2020-01", "2020-05", dtype="datetime64[M]"))]
-        ),
-        "series must be at least one series, got an empty list": lambda: Series.joined([]),
-        "times must be numbers or dates, got <U1": lambda: replace(series, times=np.array(list("abcdefghij"))),
-    }
-    for message, call in calls.items():
-        with pytest.raises(InputError, match=message) as refusal:
-            call()
-        assert "\n" not in str(refusal.value)
+    refused(replace, series, lengths=(4, 5))
+    refused(replace, series, series_names=("x",))
+    refused(replace, series, series_names=("x", "x"))
+    refused(
+        Series.joined,
+        [series.parts[0], replace(series.parts[0], times=np.arange("2020-01", "2020-05", dtype="datetime64[M]"))],
+    )
+    refused(Series.joined, [])
+    refused(replace, series, times=np.array(list("abcdefghij")))

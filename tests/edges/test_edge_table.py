@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tacit.edges import EdgeIndex, EdgeTable, edges_text, read_edges
-from tacit.errors import InputError
 
 NODES = ["a", "b", "c"]
 PROBS = np.array([[0.0, 0.75, 0.125], [0.0, 0.25, 0.5], [0.75, 1.0, 0.0]])
@@ -87,7 +86,7 @@ def test_networkx_has_the_edges_above_the_threshold(threshold):
         assert data == {"probability": PROBS[i, j], "low": (3 * i + j) / 16, "identifiable": FLAGS[i][j]}
 
 
-def test_networkx_without_directions():
+def test_networkx_without_directions(refused):
     errors = np.where(SYMMETRIC == 0.5, np.nan, SYMMETRIC / 4)  # both entries of a pair can be missing
     edges = EdgeTable.of_matrices(NODES, symmetric=True, probability=SYMMETRIC, std_error=errors)
     graph = edges.to_networkx()
@@ -96,8 +95,7 @@ def test_networkx_without_directions():
     assert found == {frozenset("ab"): 0.5, frozenset("b"): 0.25, frozenset("bc"): 0.75}
     assert math.isnan(graph.edges["a", "b"]["std_error"])
     assert graph.edges["c", "b"] == {"probability": 0.75, "std_error": 0.1875}
-    with pytest.raises(InputError, match=r"low must equal its transpose .*; leave symmetric out"):
-        EdgeTable.of_matrices(NODES, symmetric=True, probability=SYMMETRIC, low=LOW).to_networkx()
+    refused(EdgeTable.of_matrices(NODES, symmetric=True, probability=SYMMETRIC, low=LOW).to_networkx)
 
 
 def test_what_exists_comes_first():
@@ -129,11 +127,9 @@ def test_pyg_has_the_same_edges():
         assert {(NODES[j], NODES[i]): p for (j, i), p in rows} == {e: p for e, p in EDGES.items() if p > threshold}
 
 
-def test_errors():
-    with pytest.raises(InputError, match=r"probability must have shape \(2, 2\), .* got \(3, 3\)"):
-        EdgeTable.of_matrices("ab", probability=PROBS)
-    with pytest.raises(InputError, match=r"threshold must be a probability from 0 to 1, got 2; pass for example 0.5"):
-        table().to_networkx(2)
+def test_errors(refused):
+    refused(EdgeTable.of_matrices, "ab", probability=PROBS)
+    refused(table().to_networkx, 2)
     with pytest.raises(AttributeError, match="effect of the edges was not computed; leave evidence in GraphOptions"):
         table().known("effect")
 
@@ -168,6 +164,9 @@ def test_copies_are_one_edge():
     assert edges.named(1) == "b or c -> a"
     assert ends(edges.frame(edges.listed())) == [("b", "a")]
     assert edges.each_once()["exists"].tolist() == [0.0, 0.97, *[0.0] * 6]
+    graph = edges.updated(required=np.zeros(9, dtype=bool)).to_networkx()
+    assert list(graph.edges) == [("b", "a")]
+    assert (graph.edges["b", "a"]["group"], graph.edges["b", "a"]["exists"]) == ("b or c", 0.97)
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -176,6 +175,8 @@ def test_files_and_stored_text_are_read_back(symmetric):
         "exists": SYMMETRIC,
         "std_error": SYMMETRIC / 3,
         "varies": [["", "yes", "no"], ["yes", "", ""], ["no", "", ""]],
+        "changed": [["", "2024-08-01", ""], ["2024-08-01", "", ""], ["", "", ""]],
+        "group": [["", "", "b or c"], ["", "", ""], ["b or c", "", ""]],
     }
     edges = EdgeTable.of_matrices(NODES, symmetric=symmetric, probability=SYMMETRIC, **columns)
     text = edges_text(edges)
@@ -185,7 +186,7 @@ def test_files_and_stored_text_are_read_back(symmetric):
     stored = EdgeTable.from_dict(json.loads(json.dumps(edges.to_dict())), edges.index)
     for name, values in edges.columns.items():
         np.testing.assert_array_equal(stored[name], values)
-        assert stored[name].dtype == values.dtype
+        assert stored[name].dtype == values.dtype or values.dtype.kind == "U"
 
 
 def test_a_table_moves_to_another_index():

@@ -2,7 +2,6 @@ import pytest
 import torch
 from torch import nn
 
-from tacit.errors import InputError
 from tacit.estimators import check_locality
 from tacit.estimators.flips import flip_edges
 from tacit.graph import BernoulliGraph
@@ -41,23 +40,20 @@ def test_a_filter_that_starts_at_weights_of_zero_is_local(rng, weight):
     assert flip_edges(warm, even_graph(4), 2, generator=rng).changed.any()
 
 
-def test_fewer_hops_than_true_are_found_out(rng):
+def test_fewer_hops_than_true_are_found_out(rng, refused):
     predictor = HopPredictor.random(3, 4, generator=rng)
-    with pytest.raises(InputError, match=r"declares num_hops=2 and its output at node \d+ changed with edge"):
-        check_locality(predictor, even_graph(12), 4, 2, generator=rng)
+    refused(check_locality, predictor, even_graph(12), 4, 2, generator=rng)
 
 
 @pytest.mark.parametrize("nodes", [3, 12, 40])
-def test_symmetric_normalisation_is_refused(rng, nodes):
+def test_symmetric_normalisation_is_refused(rng, nodes, refused):
     model = LatentGraphModel(BernoulliGraph.uniform(nodes, generator=rng), SymmetricGCN(), EnergyScore(scope="node"))
-    with pytest.raises(InputError, match=r'requires a local predictor, but SymmetricGCN .* use credit="global"'):
-        model.check(torch.randn(4, nodes, 4, generator=rng), torch.zeros(4, nodes, 1))
+    refused(model.check, torch.randn(4, nodes, 4, generator=rng), torch.zeros(4, nodes, 1))
 
 
-def test_data_of_zeros_does_not_empty_the_check(rng):
+def test_data_of_zeros_does_not_empty_the_check(rng, refused):
     model = LatentGraphModel(BernoulliGraph.uniform(12, generator=rng), SymmetricGCN(), EnergyScore(scope="node"))
-    with pytest.raises(InputError, match="requires a local predictor"):
-        model.check(torch.zeros(4, 12, 4), torch.zeros(4, 12, 1))
+    refused(model.check, torch.zeros(4, 12, 4), torch.zeros(4, 12, 1))
 
 
 class Deaf(nn.Module):
@@ -67,9 +63,8 @@ class Deaf(nn.Module):
         return inputs[:, None, :, :1].expand(-1, graphs.shape[1], -1, -1)
 
 
-def test_a_predictor_that_no_edge_changes_is_refused(rng):
-    with pytest.raises(InputError, match="no edge changed the output of Deaf for random inputs"):
-        check_locality(Deaf(), even_graph(6), 4, 1, generator=rng)
+def test_a_predictor_that_no_edge_changes_is_refused(rng, refused):
+    refused(check_locality, Deaf(), even_graph(6), 4, 1, generator=rng)
 
 
 def test_symmetric_normalisation_is_fine_with_global_credit(rng):
@@ -79,13 +74,14 @@ def test_symmetric_normalisation_is_fine_with_global_credit(rng):
     model.check(torch.randn(4, 5, 4, generator=rng), torch.zeros(4, 5, 1))
 
 
-def test_credit_needs_node_scope_and_declared_hops(rng, unchecked):
+def test_credit_needs_node_scope_and_declared_hops(rng, unchecked, refused):
     graph = BernoulliGraph.uniform(3, generator=rng)
-    with pytest.raises(InputError, match="requires a loss of node scope, got joint scope"):
-        LatentGraphModel(
-            graph, HopPredictor.random(2, 1, generator=rng), EnergyScore(scope="joint"), credit="receptive_field"
-        )
-    with pytest.raises(InputError, match="requires a predictor that declares num_hops, got Identity"):
-        LatentGraphModel(graph, nn.Identity(), EnergyScore(scope="node"), credit="receptive_field")
-    with pytest.raises(InputError, match="credit must be one of auto, global, receptive_field, own_row, got 'local'"):
-        LatentGraphModel(graph, nn.Identity(), EnergyScore(scope="node"), credit="local")
+    refused(
+        LatentGraphModel,
+        graph,
+        HopPredictor.random(2, 1, generator=rng),
+        EnergyScore(scope="joint"),
+        credit="receptive_field",
+    )
+    refused(LatentGraphModel, graph, nn.Identity(), EnergyScore(scope="node"), credit="receptive_field")
+    refused(LatentGraphModel, graph, nn.Identity(), EnergyScore(scope="node"), credit="local")

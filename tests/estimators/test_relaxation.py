@@ -2,7 +2,6 @@ import pytest
 import torch
 from torch import nn
 
-from tacit.errors import InputError
 from tacit.estimators import Concrete, StraightThrough, check_relaxation
 from tacit.graph import BernoulliGraph, boolean_powers, soft_powers
 from tacit.losses import EnergyScore
@@ -53,23 +52,19 @@ def test_predictors_with_derivatives_pass(rng, predictor):
 
 
 @pytest.mark.parametrize("predictor", [THRESHOLD, Hidden(torch.ones(2, 3, 1))])
-def test_thresholds_are_found_out(rng, predictor):
-    need = r"require a predictor with derivatives for the graph, but \d+% of the changes that edges made in"
-    with pytest.raises(InputError, match=need + r" \w+ had none; give it a method relaxed\(inputs, graphs\), or use"):
-        check_relaxation(predictor, even_graph(8), 3, generator=rng)
+def test_thresholds_are_found_out(rng, predictor, refused):
+    refused(check_relaxation, predictor, even_graph(8), 3, generator=rng)
 
 
-def test_a_relaxed_form_that_is_another_function_is_refused(rng):
-    with pytest.raises(InputError, match=r"WrongRelaxation.relaxed must equal WrongRelaxation for graphs of 0 and"):
-        check_relaxation(WrongRelaxation(torch.ones(2, 3, 1)), even_graph(8), 3, generator=rng)
+def test_a_relaxed_form_that_is_another_function_is_refused(rng, refused):
+    refused(check_relaxation, WrongRelaxation(torch.ones(2, 3, 1)), even_graph(8), 3, generator=rng)
 
 
 @pytest.mark.parametrize("estimator", [StraightThrough(), Concrete()])
-def test_the_model_checks_before_training(rng, estimator):
+def test_the_model_checks_before_training(rng, estimator, refused):
     graph = BernoulliGraph.uniform(5, generator=rng)
     model = LatentGraphModel(graph, THRESHOLD, EnergyScore(), estimator=estimator)
-    with pytest.raises(InputError, match="require a predictor with derivatives"):
-        model.check(torch.randn(4, 5, 3, generator=rng), torch.zeros(4, 5, 1))
+    refused(model.check, torch.randn(4, 5, 3, generator=rng), torch.zeros(4, 5, 1))
 
 
 @pytest.mark.parametrize("num_hops", [1, 2, 3, 4])

@@ -8,12 +8,11 @@ import pytest
 from benchmarks.studies.sample_size import SampleSize
 from distributed import Client, LocalCluster
 
-from tacit.cli import main
+from commands import call
 from tacit.errors import TrainingError
-from tacit.experiments import runner
+from tacit.experiments import STUDIES, Listener, Options, runner
 from tacit.experiments import workers as cluster_module
-from tacit.experiments.registry import STUDIES
-from tacit.experiments.study import Listener, Options, do_task
+from tacit.experiments.study import do_task
 from tacit.experiments.workers import _what_fails_here, workers
 
 TINY = Options(seeds=2, quick=True)
@@ -41,12 +40,6 @@ def on_workers(address, function):
 def numbers(record):
     """A record without how long it took and where."""
     return {key: value for key, value in record.items() if key not in ("seconds", "train_seconds", "device")}
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    return stopped.value.code
 
 
 def test_the_same_records_as_in_one_process(address, tmp_path):
@@ -81,7 +74,7 @@ def test_what_was_done_before_a_failure_is_kept(address, tmp_path, end, message)
         import time
 
         from tacit.errors import TrainingError
-        from tacit.experiments.registry import STUDIES
+        from tacit.experiments import STUDIES
         from tacit.experiments.study import Task
 
         def fail(options, listener):
@@ -97,7 +90,7 @@ def test_what_was_done_before_a_failure_is_kept(address, tmp_path, end, message)
         study.tasks = lambda self: [*self.spoiled()[:-1], Task(last, fail)]
 
     def repair():
-        from tacit.experiments.registry import STUDIES
+        from tacit.experiments import STUDIES
 
         study = type(STUDIES["injectivity"])
         if hasattr(study, "spoiled"):  # a worker that died came back whole

@@ -8,8 +8,7 @@ from fuzz_judge import Case
 from fuzz_words import json_values, numbers, odd_words, perhaps_damaged, plain_words, toml_value, typed, whole
 from hypothesis import strategies as st
 
-from tacit.config import FitConfig
-from tacit.config.closed import registered_names
+from tacit.config import FitConfig, registered_names
 
 SECTIONS = {name: list(type(getattr(FitConfig(), name)).model_fields) for name in FitConfig.model_fields}
 NODES = ("a", "b", "c")

@@ -8,8 +8,6 @@ from torch.func import functional_call
 
 import oracles
 from enumeration import cells_of, exact_gradient, mean_gradient, sets_of, together
-from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.estimators import DisARM, GlobalCredit, ReceptiveFieldCredit
 from tacit.graph import (
     BernoulliGraph,
@@ -24,12 +22,11 @@ from tacit.graph import (
     SeriesNumber,
     SineSquared,
     Smooth,
-    shrinkage_of,
 )
 from tacit.graph.conditional import REFERENCES
 from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
-from tacit.training import Checkpoints, FitSettings, LatentGraphModel, fit
+from tacit.training import LatentGraphModel
 from toys import TOLERANCE
 
 FREE = torch.tensor([[True, True], [False, False]])  # one row, so that two hops come to it from both nodes
@@ -280,77 +277,6 @@ def test_an_edge_that_is_always_there_keeps_the_objective_finite(rng):
     assert bool(graph.weighted_log_prob(weights, graphs).isfinite())
 
 
-def small(num_pairs=200, **choices):
-    """Pairs whose edge 0 <- 1 acts in series 1 alone, and a model for them."""
-    rng = torch.Generator().manual_seed(0)
-    inputs, series = torch.rand(num_pairs, 2, 1, generator=rng) + 0.5, torch.arange(num_pairs) % 2
-    targets = torch.zeros(num_pairs, 2, 1)
-    targets[:, 0] = inputs[:, 1] * (series == 1)[:, None]
-    pairs = Pairs(inputs, torch.tanh(targets), series=series)
-    start = BernoulliGraph(torch.tensor([[0.0, 0.5], [0.0, 0.0]]), torch.tensor([[True, False], [True, True]]))
-    variable = Category("series", SeriesNumber(), labels=("a", "b"))
-    graph = ConditionalBernoulliGraph(start, [variable], Context.of(pairs), **choices)
-    predictor = HopPredictor(torch.ones(1, 1, 1)).requires_grad_(False)
-    return LatentGraphModel(graph, predictor, EnergyScore(), num_graphs=4), pairs
-
-
-SETTINGS = FitSettings(epochs=3, batch_size=20)
-
-
-def test_a_fit_finds_the_situation_in_which_an_edge_acts():
-    model, pairs = small()
-    fit(model, pairs, pairs, FitSettings(epochs=8, batch_size=20), compile=False)
-    probs = torch.sigmoid(model.graph.condition(Context.of(pairs[:2])).logits)[:, 0, 1]
-    assert probs[0] < 0.1
-    assert probs[1] > 0.9
-    assert float(model.graph.edge_probs[0, 1].detach()) == pytest.approx(0.5, abs=0.1)
-
-
-@pytest.mark.parametrize("rank", [None, 2])
-@pytest.mark.parametrize("lift", ["loop", "vmap"])
-def test_replicas_equal_fits_alone(lift, rank):
-    model, pairs = small(rank=rank)
-    both = fit(model, pairs, pairs, SETTINGS, seeds=(3, 7), lift=lift, compile=False)
-    for place, seed in enumerate((3, 7)):
-        alone = fit(small(rank=rank)[0], pairs, pairs, SETTINGS, seeds=(seed,), lift="loop", compile=False)
-        for name, value in alone.parameters.items():
-            assert torch.allclose(both.parameters[name][place], value[0], atol=1e-5), name
-
-
-@pytest.mark.slow
-def test_compiled_equals_eager():
-    results = [fit(small()[0], small()[1], small()[1], SETTINGS, compile=compile) for compile in (False, True)]
-    assert not results[1].warnings
-    for name, value in results[0].parameters.items():
-        assert torch.allclose(results[1].parameters[name], value, atol=1e-4), name
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_a_stopped_fit_goes_on_with_the_same_bits(tmp_path):
-    class Stop(BaseException):
-        pass
-
-    def watch(progress):
-        if progress.step > watch.until:
-            raise Stop
-
-    def learn(checkpoint=None, until=10**9):
-        watch.until = until
-        model, pairs = small(shrinkage=0.01)
-        return fit(model, pairs, pairs, SETTINGS, seeds=(1, 2), compile=False, on_progress=watch, checkpoint=checkpoint)
-
-    whole, file = learn(), tmp_path / "fit.pt"
-    for until in (4, 17):
-        with pytest.raises(Stop):
-            learn(Checkpoints(file, every=0), until)
-    again = learn(Checkpoints(file, every=0))
-    for name, value in whole.parameters.items():
-        assert torch.equal(again.parameters[name], value), name
-    assert [dataclasses.replace(e, seconds=0.0) for e in again.history] == [
-        dataclasses.replace(e, seconds=0.0) for e in whole.history
-    ]
-
-
 def test_what_was_stored_makes_the_same_graph():
     model, context, _ = toy(CROSSED, ("series", "source", "wind"), EnergyScore(), 4)
     graph = model.graph
@@ -361,39 +287,25 @@ def test_what_was_stored_makes_the_same_graph():
     assert torch.allclose(again.edge_probs, graph.edge_probs, atol=1e-5)
 
 
-def test_more_shrinkage_leaves_less_dependence():
-    sizes = []
-    for shrinkage in (0.0, 10 * shrinkage_of(200, 2, 0.5, deviation=0.1)):
-        model, pairs = small(shrinkage=shrinkage)
-        fit(model, pairs, pairs, FitSettings(epochs=8, batch_size=20), compile=False)
-        sizes.append(float(model.graph.weights().detach().norm()))
-    assert sizes[1] < 0.5 * sizes[0]
-
-
-def test_refusals():
+def test_refusals(refused):
     context, coins = situations(), BernoulliGraph(torch.full((2, 2), 0.5, dtype=torch.float64))
-    with pytest.raises(InputError, match="variables must have at least one variable, got none; name one in depends_on"):
-        ConditionalBernoulliGraph(coins, [], context)
-    with pytest.raises(InputError, match=r"link must be Sigmoid\(\) .* got SineSquared; leave it out"):
-        ConditionalBernoulliGraph(
-            BernoulliGraph(torch.full((2, 2), 0.5), link=SineSquared()), variables(("series",), context), context
-        )
-    with pytest.raises(InputError, match="rank requires variables that all edges share, got one that is read at"):
-        ConditionalBernoulliGraph(coins, variables(("source",), context), context, rank=2)
+    refused(ConditionalBernoulliGraph, coins, [], context)
+    refused(
+        ConditionalBernoulliGraph,
+        BernoulliGraph(torch.full((2, 2), 0.5), link=SineSquared()),
+        variables(("series",), context),
+        context,
+    )
+    refused(ConditionalBernoulliGraph, coins, variables(("source",), context), context, rank=2)
     undirected = BernoulliGraph(torch.full((2, 2), 0.5, dtype=torch.float64), symmetric=True)
-    with pytest.raises(InputError, match="symmetric requires variables that both ends of an edge share, got one"):
-        ConditionalBernoulliGraph(undirected, variables(("source",), context), context)
+    refused(ConditionalBernoulliGraph, undirected, variables(("source",), context), context)
     same = dataclasses.replace(context, series=torch.zeros(6, dtype=torch.long))
-    with pytest.raises(InputError, match="depends_on names 'series', which is the same in all training pairs"):
-        ConditionalBernoulliGraph(coins, variables(("series",), context), same)
+    refused(ConditionalBernoulliGraph, coins, variables(("series",), context), same)
     graph = ConditionalBernoulliGraph(coins, variables(("series",), context), context)
     predictor = HopPredictor(torch.ones(1, 2, 1))
-    with pytest.raises(InputError, match="DisARM requires a graph with independent edges, got ConditionalBernoulli"):
-        LatentGraphModel(graph, predictor, EnergyScore(), estimator=DisARM())
-    with pytest.raises(InputError, match="prior requires a graph with independent edges, got ConditionalBernoulli"):
-        LatentGraphModel(graph, predictor, EnergyScore(), prior=EdgePrior(0.5))
-    with pytest.raises(InputError, match="context must have series for ConditionalBernoulliGraph, got None; pass"):
-        graph.conditioned(Context(context.inputs))
+    refused(LatentGraphModel, graph, predictor, EnergyScore(), estimator=DisARM())
+    refused(LatentGraphModel, graph, predictor, EnergyScore(), prior=EdgePrior(0.5))
+    refused(graph.conditioned, Context(context.inputs))
     with pytest.raises(RuntimeError, match=r"requires a context; use condition\(context\)"):
         graph.sample(3, generator=torch.Generator())
     with pytest.raises(ValueError, match="'wind' is not a variable of this graph"):

@@ -1,16 +1,14 @@
 """Distributions behind the interface: theta from a context, correlated edges; gradients against exact enumeration."""
 
-import itertools
-
 import pytest
 import torch
 from benchmarks.studies.correlated_system import CorrelatedGraph, columns_together, exclusive_pairs, rows_together
 from torch import nn
-from torch.func import functional_call, grad, vmap
+from torch.func import functional_call
 
 import oracles
+from enumeration import cells_of, exact_gradient, mean_gradient, sets_of
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, GlobalCredit, ReceptiveFieldCredit, StraightThrough
 from tacit.graph import BernoulliGraph, Context, EdgePrior, EdgeProbsPerPair, GraphDistribution
 from tacit.losses import EnergyScore, NodewiseExpectedError
@@ -81,29 +79,6 @@ def toy(graph, loss, num_graphs, **choices):
     return model, torch.randn(2, 2, 2, generator=rng).double(), 0.5 * torch.randn(2, 2, 1, generator=rng).double()
 
 
-def cells_of(thresholds):
-    """Uniforms that stand for all others between the thresholds of each entry, and their probability: 2 x 2 entries."""
-    choices = []
-    for entry in thresholds.flatten(1).mT.tolist():
-        ends = sorted({0.0, 1.0, *entry})
-        choices.append([((low + high) / 2, high - low) for low, high in itertools.pairwise(ends)])
-    chosen = list(itertools.product(*choices))
-    uniforms = torch.tensor([[u for u, _ in cell] for cell in chosen], dtype=torch.float64).view(-1, 2, 2)
-    lengths = torch.tensor([[p for _, p in cell] for cell in chosen], dtype=torch.float64)
-    return uniforms, lengths.prod(1)
-
-
-def mean_gradient(model, inputs, targets, uniforms, weights, context=None):
-    """The estimator's gradient at each set of uniforms (set, draw, graph, node, node), times its weight."""
-    parameters = {name: value.detach() for name, value in model.named_parameters()}
-
-    def objective(parameters, some):
-        return functional_call(model, parameters, (inputs, targets, some, None, context))[0]
-
-    gradients = vmap(grad(objective), in_dims=(None, 0))(parameters, uniforms)
-    return {name: torch.tensordot(weights, value, dims=1) for name, value in gradients.items()}
-
-
 @pytest.mark.parametrize("scope", ["node", "joint"])
 @pytest.mark.parametrize("kind", ["inputs", "series"])
 def test_the_gradient_of_a_conditional_distribution_is_exact(kind, scope):
@@ -131,30 +106,22 @@ def test_the_gradient_of_a_conditional_distribution_is_exact(kind, scope):
         ]  # fmt: skip
         return sum(losses) / 2
 
-    exact = grad(expected)({name: value.detach() for name, value in model.named_parameters()})
+    exact = exact_gradient(model, expected)
     theta = torch.sigmoid(graph.logits(context)).detach()
     found = {name: torch.zeros_like(value) for name, value in exact.items()}
     for b in range(2):  # the other pair under any graph: its part is left out by its own gradient being enumerated
-        cells, probs = cells_of(theta[b][None])
-        pairs = torch.cartesian_prod(torch.arange(len(cells)), torch.arange(len(cells)))
-        uniforms = cells[pairs][:, None]  # (set, 1, graph, node, node)
+        sets, probs = sets_of(*cells_of(theta[b][None]), 2)
         one = Context(inputs[b : b + 1], series=context.series[b : b + 1])
-        part = mean_gradient(model, inputs[b : b + 1], targets[b : b + 1], uniforms, probs[pairs].prod(1), one)
+        part = mean_gradient(model, inputs[b : b + 1], targets[b : b + 1], sets[:, None], probs, one)
         found = {name: found[name] + part[name] / 2 for name in found}
     for name in ("graph.level", "predictor.hop_weights"):
         assert float(exact[name].abs().max()) > 1e-3, "the check would be empty"
     for name in exact:
         assert float((found[name] - exact[name]).abs().max()) < TOLERANCE, name
-    shared = mean_over_shared_uniforms(model, inputs, targets, theta, context)
+    sets, probs = sets_of(*cells_of(theta), 2)  # uniforms that both share: graphs differ where their thetas do
+    shared = mean_gradient(model, inputs, targets, sets[:, None], probs, context)
     for name in exact:
         assert float((shared[name] - exact[name]).abs().max()) < TOLERANCE, name
-
-
-def mean_over_shared_uniforms(model, inputs, targets, theta, context):
-    """Both pairs at once, from uniforms that they share: their graphs differ where their thetas do."""
-    cells, probs = cells_of(theta)
-    pairs = torch.cartesian_prod(torch.arange(len(cells)), torch.arange(len(cells)))
-    return mean_gradient(model, inputs, targets, cells[pairs][:, None], probs[pairs].prod(1), context)
 
 
 def test_pairs_that_share_a_batch_have_graphs_of_their_own(rng):
@@ -167,10 +134,9 @@ def test_pairs_that_share_a_batch_have_graphs_of_their_own(rng):
     assert torch.allclose(outputs[1], torch.zeros(3, 2, 1).double())
 
 
-def test_a_context_that_lacks_what_is_needed_is_refused(rng):
+def test_a_context_that_lacks_what_is_needed_is_refused(rng, refused):
     model, inputs, _ = toy(SeriesGraph(2, 2), EnergyScore(baseline="none"), 2)
-    with pytest.raises(InputError, match=r"context must have series for SeriesGraph, got None; pass context=Context"):
-        model.sample(inputs, 3, generator=rng)
+    refused(model.sample, inputs, 3, generator=rng)
     drawn = model.sample(inputs, 3, generator=rng, context=Context(inputs, series=torch.tensor([0, 1])))
     assert drawn.shape == (2, 3, 2, 1)
 
@@ -224,12 +190,9 @@ def test_the_gradient_of_correlated_graphs_is_exact(name, scope):
         samples = functional_call(model.predictor, weights, (inputs, everything[None]))
         return oracles.expected_loss("energy", scope, probs, samples, targets)
 
-    parameters = {name: value.detach() for name, value in model.named_parameters()}
-    leaves = {key: value.clone().requires_grad_() for key, value in parameters.items()}
-    exact = dict(zip(leaves, torch.autograd.grad(expected(leaves), tuple(leaves.values())), strict=True))
-    cells, probs = cells_of(_bounds_of_sources(model.graph, theta))
-    pairs = torch.cartesian_prod(torch.arange(len(cells)), torch.arange(len(cells)))
-    found = mean_gradient(model, inputs, targets, cells[pairs][:, None], probs[pairs].prod(1))
+    exact = exact_gradient(model, expected)
+    sets, probs = sets_of(*cells_of(_bounds_of_sources(model.graph, theta)), 2)
+    found = mean_gradient(model, inputs, targets, sets[:, None], probs)
     for key in exact:
         assert float(exact[key].abs().max()) > 1e-3, "the check would be empty"
         assert float((found[key] - exact[key]).abs().max()) < TOLERANCE, key
@@ -266,29 +229,14 @@ def test_a_fit_moves_any_distribution(kind):
     assert torch.allclose(probs[result.best], model.graph.edge_probs, atol=1e-6)
 
 
-def test_what_needs_coins_or_independent_edges_is_refused(rng):
+def test_what_needs_coins_or_independent_edges_is_refused(rng, refused):
     graph, predictor = correlated("rows", torch.full((2, 2), 0.5)), HopPredictor(torch.ones(1, 1, 1))
     for estimator in (DisARM(), Concrete(), StraightThrough()):
-        with pytest.raises(
-            InputError, match=r"requires a graph with independent edges, got CorrelatedGraph; use ScoreFun"
-        ):
-            LatentGraphModel(graph, predictor, EnergyScore(), estimator=estimator)
-    for choices, message in (
-        (
-            {"credit": "receptive_field"},
-            "credit='receptive_field' requires a graph whose rows are independent, got Corr",
-        ),
-        (
-            {"prior": EdgePrior(0.5)},
-            "prior requires a graph with independent edges, got CorrelatedGraph; use Bernoulli",
-        ),
-    ):
-        with pytest.raises(InputError, match=message):
-            LatentGraphModel(graph, predictor, EnergyScore(), **choices)
-    with pytest.raises(InputError, match="credit='own_row' requires a graph whose rows are independent"):
-        LatentGraphModel(graph, predictor, NodewiseExpectedError())
-    with pytest.raises(InputError, match="sandwich requires a graph with independent edges, got CorrelatedGraph"):
-        graph.require_all_pairs("sandwich")
+        refused(LatentGraphModel, graph, predictor, EnergyScore(), estimator=estimator)
+    for choices in ({"credit": "receptive_field"}, {"prior": EdgePrior(0.5)}):
+        refused(LatentGraphModel, graph, predictor, EnergyScore(), **choices)
+    refused(LatentGraphModel, graph, predictor, NodewiseExpectedError())
+    refused(graph.require_all_pairs, "sandwich")
     coins = BernoulliGraph(torch.full((2, 2), 0.5))
     coins.require_all_pairs("sandwich")
     assert coins.conditioned(Context(torch.zeros(1, 2, 1))) is coins

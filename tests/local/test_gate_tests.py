@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from gated_nodes import fitted
-from tacit.local import Dependence, GatedRegression
-from tacit.local.gates import QUANTILE, choose_gates, gate_scales, judge_gates
+from tacit.local import QUANTILE, Dependence, GatedRegression, choose_gates, gate_scales, judge_gates
 from tacit.observation import GaussianNoise
 
 DOUBLE = torch.float64

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from gates import node_data
-from tacit.local.moments import KNOTS, fit_moments, regress
+from tacit.local import fit_moments
+from tacit.local.moments import KNOTS, regress
 
 
 def every(replicas, sources):

@@ -2,9 +2,7 @@ import pytest
 import torch
 from benchmarks.studies.gpvar_system import GPVARSystem
 
-from tacit.data import Pairs
-from tacit.data.regression import ridge_regression
-from tacit.errors import InputError
+from tacit.data import Pairs, ridge_regression
 from tacit.graph import BernoulliGraph
 from tacit.local import edge_start, filter_start, start_at_regression, start_ridge
 from tacit.losses import EnergyScore
@@ -93,12 +91,10 @@ def test_an_edge_that_cannot_be_starts_at_0_and_replicas_differ_by_the_jitter(rn
     assert not torch.equal(one, other)
 
 
-def test_errors(rng, unchecked):
+def test_errors(rng, unchecked, refused):
     pairs = linear_pairs(rng)
-    with pytest.raises(InputError, match="pairs must have at least 3 rows for a regression, got 2"):
-        start_ridge(pairs[:2], GraphFilter(4, 2, 1))
-    with pytest.raises(InputError, match="predictor must have activation 'linear', got 'tanh'"):
-        filter_start(start_ridge(pairs, GraphFilter(4, 2, 1)), GraphFilter(4, 2, 1, activation="tanh"))
+    refused(start_ridge, pairs[:2], GraphFilter(4, 2, 1))
+    refused(filter_start, start_ridge(pairs, GraphFilter(4, 2, 1)), GraphFilter(4, 2, 1, activation="tanh"))
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.1])

@@ -9,7 +9,6 @@ import scoringrules
 import torch
 from scipy.integrate import quad
 
-from tacit.errors import InputError
 from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, NodewiseExpectedError, NoisyEnergyScore, PointMSE
 from tacit.observation import GaussianNoise, HeadGaussianNoise
 from tacit.observation.gaussian import expected_distance
@@ -201,20 +200,8 @@ def test_which_losses_have_a_closed_form():
     assert not any(kind.learns_noise for kind in (PointMSE, ExpectedError, NodewiseExpectedError, ELBO))
 
 
-def test_errors(unchecked):
-    for message, call in {
-        "NoisyEnergyScore requires scope='node', got 'joint'; over several nodes the noise has no closed": (
-            lambda: NoisyEnergyScore(NOISE, scope="joint")
-        ),
-        "NoisyEnergyScore requires one channel per node, got 2; over several the noise has no closed form": (
-            lambda: NoisyEnergyScore(NOISE)(torch.ones(1, 4, 3, 4), torch.ones(1, 3, 2))
-        ),
-        "NoisyEnergyScore requires one channel per node, got 2 of HeadGaussianNoise; use EnergyScore": (
-            lambda: NoisyEnergyScore(HeadGaussianNoise(2))
-        ),
-        r"must have the same batch, nodes and channels, times 2 numbers for each; check the predictor's output": (
-            lambda: NoisyEnergyScore(NOISE)(torch.ones(1, 4, 3, 1), torch.ones(1, 3, 1))
-        ),
-    }.items():
-        with pytest.raises(InputError, match=message):
-            call()
+def test_errors(unchecked, refused):
+    refused(NoisyEnergyScore, NOISE, scope="joint")
+    refused(NoisyEnergyScore(NOISE), torch.ones(1, 4, 3, 4), torch.ones(1, 3, 2))
+    refused(NoisyEnergyScore, HeadGaussianNoise(2))
+    refused(NoisyEnergyScore(NOISE), torch.ones(1, 4, 3, 1), torch.ones(1, 3, 1))

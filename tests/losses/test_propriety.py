@@ -90,7 +90,7 @@ def test_the_others_are_not(system, name):
 
 
 @pytest.mark.parametrize("error", ["mae", "mse"])
-def test_literature_2_does_not_stay_at_the_truth(system, error):
+def test_literature_2_does_not_stay_at_the_truth(system, error, unchecked):
     """Its gradient is not that of a loss; at the truth, over all targets, it is far from zero. MMD's is zero."""
     inputs, weights = system[0][:1], system[1]
     graphs = oracles.all_graphs(FREE)

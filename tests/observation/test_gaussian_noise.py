@@ -4,7 +4,6 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from tacit.errors import InputError
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise, HeadGaussianNoise, InputGaussianNoise, NoNoise
 from tacit.observation.gaussian import raw_sigma
@@ -114,16 +113,8 @@ def test_no_noise(rng):
     assert [part.flatten().tolist() for part in none.cdf(means, torch.ones(1, 1, 1))] == [[1.0, 0.0], [1.0, 1.0]]
 
 
-def test_errors(unchecked):
-    for message, call in {
-        "initial_sigma must be above 0.001, got 0.0001; scale the targets": (
-            lambda: GaussianNoise(3, initial_sigma=1e-4)
-        ),
-        r"outputs must have num_given \* channels = 2 numbers per node for GaussianNoise, got 1; correct channels": (
-            lambda: GaussianNoise(3, 2).describe(torch.zeros(1, 1, 3, 1), torch.zeros(1, 3, 2))
-        ),
-        "channels must be an integer of at least 1, got 0": lambda: GaussianNoise(3, 0),
-        "num_nodes must be an integer of at least 1, got 0": lambda: GaussianNoise(0),
-    }.items():
-        with pytest.raises(InputError, match=message):
-            call()
+def test_errors(unchecked, refused):
+    refused(GaussianNoise, 3, initial_sigma=1e-4)
+    refused(GaussianNoise(3, 2).describe, torch.zeros(1, 1, 3, 1), torch.zeros(1, 3, 2))
+    refused(GaussianNoise, 3, 0)
+    refused(GaussianNoise, 0)

@@ -6,13 +6,13 @@ import torch
 from scipy import stats
 from torch.func import grad, vmap
 
-from tacit.errors import InputError
 from tacit.observation import (
     BernoulliTargets,
     GaussianNoise,
     LogNormalNoise,
     MixedObservation,
     NegativeBinomialCounts,
+    ObservationModel,
     OrderedCategories,
     PoissonCounts,
     StudentTNoise,
@@ -274,21 +274,11 @@ def test_a_mix_with_closed_forms(rng):
             assert all(torch.equal(ours[:, :, own], theirs) for ours, theirs in both)
 
 
-def test_errors(unchecked):
-    for message, call in {
-        r"categories must be at least two increasing values for OrderedCategories, got \[\]; name all values": (
-            lambda: OrderedCategories(2)
-        ),
-        r"parts must name every node exactly once, got the nodes \[0, 0\]; give each node one model": (
-            lambda: MixedObservation([(PoissonCounts(1), [0]), (GaussianNoise(1), [0])])
-        ),
-        r"parts must agree in channels and num_given, got \[1, 2\] and \[1\]; use models with equal": (
-            lambda: MixedObservation([(PoissonCounts(1), [0]), (GaussianNoise(1, 2), [1])])
-        ),
-        "StudentTNoise has no closed forms": (lambda: StudentTNoise(1).pair_distance(torch.zeros(1, 2, 1, 1))),
-    }.items():
-        with pytest.raises(InputError, match=message):
-            call()
+def test_errors(unchecked, refused):
+    refused(OrderedCategories, 2)
+    refused(MixedObservation, [(PoissonCounts(1), [0]), (GaussianNoise(1), [0])])
+    refused(MixedObservation, [(PoissonCounts(1), [0]), (GaussianNoise(1, 2), [1])])
+    refused(StudentTNoise(1).pair_distance, torch.zeros(1, 2, 1, 1))
 
 
 def test_the_distribution_function_of_student_t_is_that_of_scipy():
@@ -300,3 +290,101 @@ def test_the_distribution_function_of_student_t_is_that_of_scipy():
     expected = stats.t.cdf((targets - 0.3) / float(noise.sigma[0, 0].detach()), float(noise.degrees[0, 0].detach()))
     assert torch.equal(below, up_to)
     assert torch.allclose(below[:, 0].detach(), torch.from_numpy(expected))
+
+
+# ---------------------------------------------------------------- draws of counts have the moments that the model says
+
+
+@pytest.mark.parametrize("kind", [PoissonCounts, NegativeBinomialCounts])
+def test_draws_are_whole_and_have_mean_and_variance(kind, rng):
+    values = TargetValues(torch.tensor([[0.0], [1.0]]), torch.tensor([[2.0], [3.0]]))
+    model = kind(2, 1, values)
+    parameters = model.describe(torch.tensor([1.5, 0.5]).view(1, 1, 2, 1), torch.zeros(1, 2, 1))
+    drawn = model.draw(parameters, generator=rng, draws=40_000)  # (1, draw, 2, 1)
+    counts = model.to_values(drawn)
+    assert torch.allclose(counts, counts.round(), atol=1e-5)
+    mean, variance = model.mean(parameters)[0, 0], model.variance(parameters)[0, 0]
+    errors = (drawn.mean(1)[0] - mean).abs() / (variance / 40_000).sqrt()
+    assert errors.max() < 4.5  # standard errors
+    assert torch.allclose(drawn.var(1)[0], variance, rtol=0.1)
+
+
+def test_a_mix_draws_by_each_model(rng):
+    mixed = MixedObservation([(PoissonCounts(1), [1]), (GaussianNoise(1), [0])])
+    parameters = mixed.describe(torch.full((3, 2, 2, 1), 2.0), torch.zeros(3, 2, 1))
+    drawn = mixed.draw(parameters, generator=rng, draws=5)
+    assert drawn.shape == (3, 10, 2, 1)
+    assert torch.equal(drawn[:, :, 1], drawn[:, :, 1].round())
+    assert not torch.equal(drawn[:, :, 0], drawn[:, :, 0].round())
+
+
+# ---------------------------------------------------------------- first and second derivatives of the log probability
+
+
+NODES, GRAPHS, ROWS = 3, 4, 25
+VALUES = TargetValues(torch.tensor([[3.0], [0.5], [8.0]]), torch.tensor([[2.0], [1.0], [0.7]]))
+GRADES = TargetValues(torch.zeros(NODES, 1), torch.tensor([[1.0], [2.0], [0.5]]), categories=(0.0, 1.0, 2.0, 5.0))
+KINDS = {
+    "gaussian": lambda: GaussianNoise(NODES),
+    "student_t": lambda: StudentTNoise(NODES),
+    "log_normal": lambda: LogNormalNoise(NODES, values=VALUES),
+    "poisson": lambda: PoissonCounts(NODES, values=VALUES),
+    "negative_binomial": lambda: NegativeBinomialCounts(NODES, values=VALUES),
+    "bernoulli": lambda: BernoulliTargets(NODES),
+    "ordered": lambda: OrderedCategories(NODES, values=GRADES),
+}
+
+
+def drawn(name, rng):
+    model = KINDS[name]().double()
+    for value in model.parameters():
+        value.data += 0.5 * torch.randn(value.shape, generator=rng).double()
+    outputs = 1.5 * torch.randn(ROWS, GRAPHS, NODES, 1, generator=rng).double()
+    described = model.describe(outputs[:, :1], torch.zeros(ROWS, NODES, 1))
+    targets = model.draw(described, generator=rng)[:, 0].detach()
+    return model, outputs, targets
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_closed_forms_are_those_of_automatic_differentiation(name, rng):
+    model, outputs, targets = drawn(name, rng)
+    with torch.no_grad():
+        found, expected = model.derivatives(outputs, targets), ObservationModel.derivatives(model, outputs, targets)
+    for one, other in zip(found, expected, strict=True):
+        one, other = (one, other) if isinstance(one, list) else ([one], [other])
+        assert len(one) == len(other)
+        for closed, differentiated in zip(one, other, strict=True):
+            assert torch.allclose(closed.expand_as(differentiated), differentiated, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_automatic_differentiation_agrees_with_differences(name, rng):
+    model, outputs, targets = drawn(name, rng)
+
+    def log_prob(moved):
+        return model.log_prob(model.describe(moved, torch.zeros(ROWS, NODES, 1)), targets).detach()
+
+    found, step = ObservationModel.derivatives(model, outputs, targets), 1e-5
+    assert torch.allclose(found.log_prob, log_prob(outputs), rtol=0, atol=1e-10)
+    assert torch.allclose(found.score, (log_prob(outputs + step) - log_prob(outputs - step)) / (2 * step), atol=1e-4)
+    number = 0
+    for value in model.parameters():
+        for place in range(value[0].numel()):
+            found_here = []
+            for sign in (1, -1):
+                value.data.view(NODES, -1)[:, place] += sign * step
+                moved = ObservationModel.derivatives(model, outputs, targets)
+                found_here.append((moved.log_prob, moved.score))
+                value.data.view(NODES, -1)[:, place] -= sign * step
+            slope, cross = ((one - other) / (2 * step) for one, other in zip(*found_here, strict=True))
+            assert torch.allclose(found.noise[number], slope, atol=1e-4)
+            assert torch.allclose(found.cross[number], cross, atol=1e-4)
+            number += 1
+    assert len(found.noise) == number
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_models_of_single_nodes_stack_to_the_model_of_all(name, rng):
+    model, outputs, targets = drawn(name, rng)
+    again = model.chosen([0]).stacked([model.chosen([node]) for node in range(NODES)])
+    assert torch.equal(again.derivatives(outputs, targets).log_prob, model.derivatives(outputs, targets).log_prob)

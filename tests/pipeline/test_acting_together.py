@@ -10,8 +10,7 @@ import torch
 from tacit.assessment.uncertainty import estimate_acting
 from tacit.config import DataOptions, FitConfig, override
 from tacit.edges import ACTS
-from tacit.pipeline.plan import resolve
-from tacit.pipeline.sources import read_source, read_table
+from tacit.pipeline import read_source, read_table, resolve
 
 TUNNEL = Path(__file__).parents[2].parent / "shared" / "data" / "light_tunnel" / "gate.csv"
 COLOURS, SENSORS = ("red", "green", "blue"), ("ir_2", "vis_2", "ir_3", "vis_3")

@@ -5,16 +5,14 @@ import pandas as pd
 import pytest
 import torch
 
+from commands import call
 from tacit.assessment.evidence import Backgrounds, Clock, Term
 from tacit.assessment.evidence.backgrounds import TargetBackground
-from tacit.cli import main
 from tacit.config import DataOptions
 from tacit.data import DAY
-from tacit.pipeline import Fitted
+from tacit.pipeline import Dataset, Fitted, read_table
 from tacit.pipeline.backgrounds import MOST_CURVES, MOST_POINTS, background_curves
-from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import all_pairs
-from tacit.pipeline.sources import read_table
 from tacit.records import read_background, read_run
 
 CPU = torch.device("cpu")
@@ -115,9 +113,7 @@ def test_a_table_that_names_another_node():
 def test_a_run_keeps_its_background(tmp_path):
     _, _, table = made(400)
     table.to_csv(tmp_path / "table.csv", index=False)
-    with pytest.raises(SystemExit) as caught:
-        main(["fit", str(tmp_path / "table.csv"), "--out", str(tmp_path / "run"), "--quick", "--quiet"])
-    assert caught.value.code == 0
+    assert call("fit", tmp_path / "table.csv", "--out", tmp_path / "run", "--quick", "--quiet") == 0
     run = read_run(tmp_path / "run")
     assert set(run.record.background) == {"n0", "n1", "n2"}
     assert run.background.nodes == [0, 1, 2]

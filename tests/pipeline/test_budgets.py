@@ -3,21 +3,11 @@
 import pytest
 import torch
 
+from commands import call
 from own_files import learn
-from tacit.assessment.uncertainty.bootstrap import QUICK_SANDWICH
-from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS
-from tacit.cli import main
+from tacit.assessment.uncertainty import MOST_PARAMETERS, QUICK_SANDWICH
 from tacit.config import AssessmentOptions, FitConfig
-from tacit.errors import InputError
-from tacit.pipeline import std_errors
-from tacit.pipeline.plan import resolve
-from tacit.pipeline.sources import read_source
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(argument) for argument in arguments])
-    return end.value.code
+from tacit.pipeline import read_source, resolve, std_errors
 
 
 def chosen(path, *arguments, monkeypatch):
@@ -43,32 +33,22 @@ def test_options_of_the_command_are_options_of_the_assessment(folder, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (["wide.csv", "--quick", "--thorough"], "--quick cannot be used with --thorough; keep one of them"),
-        (["wide.csv", "--quick", "--std-errors", 0], "--quick cannot be used with --std-errors; keep one of them"),
-        (
-            ["--resume", "run", "--quick"],
-            "--resume uses the options of the original run and takes no --quick; leave it out",
-        ),
-        (["--resume", "run", "--thorough"], "takes no --thorough; leave it out"),
-        (
-            ["wide.csv", "--set", "assessment.thorough=true", "--set", "assessment.enabled=false"],
-            "thorough must be false where enabled is false",
-        ),
+        ["wide.csv", "--quick", "--thorough"],
+        ["wide.csv", "--quick", "--std-errors", 0],
+        ["--resume", "run", "--quick"],
+        ["--resume", "run", "--thorough"],
+        ["wide.csv", "--set", "assessment.thorough=true", "--set", "assessment.enabled=false"],
     ],
 )
-def test_contradictions_are_refused_in_one_line(arguments, message, folder, monkeypatch, capsys):
+def test_contradictions_are_refused_in_one_line(arguments, folder, monkeypatch, wrong_call):
     monkeypatch.chdir(folder)
-    assert call("fit", *arguments) == 2
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tacit: ")]
-    assert len(lines) == 1
-    assert message in lines[0]
+    wrong_call("fit", *arguments)
 
 
-def test_options_in_python_contradict_each_other_too():
-    with pytest.raises(InputError, match="thorough must be false where enabled is false, got true"):
-        AssessmentOptions(thorough=True, enabled=False)
+def test_options_in_python_contradict_each_other_too(refused):
+    refused(AssessmentOptions, thorough=True, enabled=False)
 
 
 @pytest.mark.parametrize(("thorough", "counts"), [(False, (0, 0, False)), (True, (32, 8, True))])

@@ -10,11 +10,9 @@ import torch
 from tacit.config import FitConfig
 from tacit.local import start_at_regression
 from tacit.losses import EnergyScore
-from tacit.pipeline import OwnParts, building, plan
+from tacit.pipeline import OwnParts, building, plan, read_table, resolve
 from tacit.pipeline import choices as forecaster_choice
 from tacit.pipeline.closed_form import fit_closed_form
-from tacit.pipeline.plan import resolve
-from tacit.pipeline.sources import read_table
 
 local_ridge = import_module("tacit.local.ridge")  # the function has the name of its file
 

@@ -8,11 +8,9 @@ import torch
 from parent_sets import var_series
 from tacit.assessment.fit_tests import graph_controls
 from tacit.config import FitConfig
-from tacit.pipeline import closed_form, fitting
+from tacit.pipeline import closed_form, fitting, learn, read_table, resolve
 from tacit.pipeline.closed_form import fit_closed_form
-from tacit.pipeline.fitting import conclude, learn
-from tacit.pipeline.plan import resolve
-from tacit.pipeline.sources import read_table
+from tacit.pipeline.fitting import conclude
 
 WEIGHTS = np.array([[0.5, 0.4, 0.0], [0.0, 0.3, 0.0], [0.0, -0.4, 0.4]])
 

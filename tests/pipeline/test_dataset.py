@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from own_files import NODES, plan_of, quick, series
-from tacit.errors import InputError
 from tacit.pipeline import Dataset, read_source
 from tacit.predictors import Sizes
 
@@ -84,67 +83,55 @@ def frame(rows=40, **columns):
 
 
 @pytest.mark.parametrize(
-    ("table", "sections", "message"),
+    ("table", "sections"),
     [
-        (frame().drop(columns="b"), {}, "a graph must have two nodes or more, got one, 'a'; add others"),
-        (
-            frame(3),
-            {},
-            r"fractions \(0.7, 0.1\) must leave at least one pair for each of training, validation and test",
-        ),
-        (frame(2), {}, "the series must have at least 3 rows for a window of 2 and a horizon of 1, got 2"),
-        (frame(c=1), {"data": {"columns": ["a", "c"]}}, "node 'c' is constant"),
-        (frame(c=np.nan), {"data": {"columns": ["a", "c"]}}, "node 'c' is missing at every time"),
-        (frame(c=[1, 2] + [np.nan] * 38), {}, "node 'c' requires 2 known targets or more in the training part, got 0"),
-        (frame(), {"data": {"targets": "z"}}, "targets names 'z', which is not a variable of the series"),
+        (frame().drop(columns="b"), {}),
+        (frame(3), {}),
+        (frame(2), {}),
+        (frame(c=1), {"data": {"columns": ["a", "c"]}}),
+        (frame(c=np.nan), {"data": {"columns": ["a", "c"]}}),
+        (frame(c=[1, 2] + [np.nan] * 38), {}),
+        (frame(), {"data": {"targets": "z"}}),
     ],
 )
-def test_tables_that_cannot_be_learned_from(table, sections, message, tmp_path):
+def test_tables_that_cannot_be_learned_from(table, sections, tmp_path, refused):
     path = tmp_path / "table.csv"
     table.to_csv(path, index=False)
-    with pytest.raises(InputError, match=f"table.csv: {message}"):
-        read(path, **sections)
+    refused(read, path, **sections)
 
 
 @pytest.mark.parametrize(
-    ("sections", "message"),
+    "sections",
     [
-        ({"data": {"window": 3}}, "window in .data. has no meaning for .*pairs.npz, which has pairs x and y"),
-        ({"data": {"horizon": 2}}, "horizon in .data. has no meaning"),
-        ({"data": {"covariates": "a"}}, "covariates names 'a', but there are no covariates"),
-        ({"data": {"train_fraction": 0.95}}, "must have a sum below 1, got 0.95 and 0.1; lower one"),
-        ({"graph": {"k_nearest": 1}}, "nearest in .graph. requires coordinates, and the data has"),
+        {"data": {"window": 3}},
+        {"data": {"horizon": 2}},
+        {"data": {"covariates": "a"}},
+        {"data": {"train_fraction": 0.95}},
+        {"graph": {"k_nearest": 1}},
     ],
 )
-def test_choices_that_pairs_have_no_use_for(sections, message, folder):
-    with pytest.raises(InputError, match=message):
-        plan_of(folder / "pairs.npz", **sections)
+def test_choices_that_pairs_have_no_use_for(sections, folder, refused):
+    refused(plan_of, folder / "pairs.npz", **sections)
 
 
-def test_pairs_without_known_targets(tmp_path):
+def test_pairs_without_known_targets(tmp_path, refused):
     x, y = np.random.default_rng(0).normal(size=(2, 40, 3, 1))
     y[32:] = np.nan
     np.savez(tmp_path / "a.npz", x=x, y=y)
-    with pytest.raises(InputError, match=r"a.npz: no target of the test part is known; pass more rows"):
-        read(tmp_path / "a.npz", data={"shuffle": False})
+    refused(read, tmp_path / "a.npz", data={"shuffle": False})
     y[32:] = 0
     y[:28, 1] = np.nan
     np.savez(tmp_path / "b.npz", x=x, y=y)
-    with pytest.raises(
-        InputError, match=r"b.npz: node '1' requires 2 known targets or more in the training part, got 0"
-    ):
-        read(tmp_path / "b.npz", data={"shuffle": False})
+    refused(read, tmp_path / "b.npz", data={"shuffle": False})
 
 
-def test_shipped_data_is_no_table(tmp_path, monkeypatch):
+def test_shipped_data_is_no_table(tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"separator in .data. has no meaning for beijing-air, which is not a table"):
-        read("beijing-air", data={"separator": ":"})
-    with pytest.raises(InputError, match=r"DATA must be a file \(.csv, .parquet, .npz\) or beijing-air, got 'beijing'"):
-        read("beijing")
+    refused(read, "beijing-air", data={"separator": ":"})
+    refused(read, "beijing")
 
 
-def test_rules_from_the_file_and_from_the_config_add_up(folder, tmp_path):
+def test_rules_from_the_file_and_from_the_config_add_up(folder, tmp_path, refused):
     (tmp_path / "rules.csv").write_text("source,target,kind,probability\nnorth,east,forbidden,\neast,west,prior,0.9\n")
     graph = {"edges": str(tmp_path / "rules.csv"), "required": [["north", "south"]], "forbidden": [["west", "east"]]}
     graph["priors"] = [["west", "north", 0.2]]
@@ -155,23 +142,17 @@ def test_rules_from_the_file_and_from_the_config_add_up(folder, tmp_path):
     prior = rules.prior(1.0)
     assert prior.probs[3, 1] == pytest.approx(0.9)
     assert prior.probs[0, 3] == pytest.approx(0.2)
-    with pytest.raises(InputError, match="required and forbidden both name edge 'north -> east'; drop one of them"):
-        rules_of(folder / "wide.csv", graph=graph | {"required": [["north", "east"]]})
-    with pytest.raises(InputError, match=r"forbidden names unknown node 'nort'; did you mean 'north'\?"):
-        rules_of(folder / "wide.csv", graph={"forbidden": [["nort", "east"]]})
+    refused(rules_of, folder / "wide.csv", graph=graph | {"required": [["north", "east"]]})
+    refused(rules_of, folder / "wide.csv", graph={"forbidden": [["nort", "east"]]})
 
 
-def test_two_answers_to_which_edges_can_be(folder, tmp_path):
+def test_two_answers_to_which_edges_can_be(folder, tmp_path, refused):
     (tmp_path / "places.csv").write_text("node,x,y\nnorth,0,0\neast,2,0\nsouth,3,0\nwest,9,0\n")
     (tmp_path / "rules.csv").write_text("source,target,kind\nnorth,east,candidate\n")
     graph = {"coordinates": str(tmp_path / "places.csv"), "k_nearest": 1, "edges": str(tmp_path / "rules.csv")}
-    with pytest.raises(
-        InputError, match=r"nearest in .graph. and candidates in .*rules.csv both define the candidate edges"
-    ):
-        rules_of(folder / "wide.csv", graph=graph)
+    refused(rules_of, folder / "wide.csv", graph=graph)
 
 
-def test_pairs_without_any_node(tmp_path):
+def test_pairs_without_any_node(tmp_path, refused):
     np.savez(tmp_path / "p.npz", x=np.zeros((30, 0, 1)), y=np.zeros((30, 0, 1)))
-    with pytest.raises(InputError, match=r"p.npz: a graph must have two nodes or more, got none; pass some"):
-        read(tmp_path / "p.npz")
+    refused(read, tmp_path / "p.npz")

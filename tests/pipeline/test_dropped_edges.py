@@ -10,11 +10,10 @@ import torch
 from parent_sets import var_series
 from tacit.assessment.evidence import KEEP
 from tacit.config import FitConfig
+from tacit.pipeline import learn, read_table, resolve
 from tacit.pipeline.building import build_model
-from tacit.pipeline.fitting import conclude, learn
+from tacit.pipeline.fitting import conclude
 from tacit.pipeline.model_evidence import needed_after_all
-from tacit.pipeline.plan import resolve
-from tacit.pipeline.sources import read_table
 
 WEIGHTS = np.array([[0.5, 0.4, 0.0], [0.0, 0.3, 0.0], [0.0, 0.4, 0.4]])
 

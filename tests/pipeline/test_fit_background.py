@@ -7,13 +7,20 @@ import pandas as pd
 import pytest
 import torch
 
-from tacit.cli import main
+from commands import call
 from tacit.config import FitConfig, override
 from tacit.data import DAY, Category, Level, Wave
-from tacit.errors import InputError
-from tacit.pipeline import Fitted, conclude, learn, path_table, read_new, read_source, settle_situations
-from tacit.pipeline.plan import resolve
-from tacit.pipeline.sources import read_table
+from tacit.pipeline import (
+    Fitted,
+    conclude,
+    learn,
+    path_table,
+    read_new,
+    read_source,
+    read_table,
+    resolve,
+    settle_situations,
+)
 
 CPU = torch.device("cpu")
 NODES = list("abcde")
@@ -220,50 +227,42 @@ def test_terms_that_are_named():
 
 
 REFUSED = {
-    "misspelt": (daily, "dayly", "daily"),
-    "auto and a name": (daily, "auto,daily", "auto"),
-    "twice": (daily, "daily,daily", "twice"),
-    "a year in five weeks": (daily, "yearly", "2.5 cycles"),
-    "an hour in hourly rows": (daily, "hourly", "hours apart"),
-    "a day without dates": (undated, "daily", "not dates"),
-    "a weekend without dates": (undated, "daily,weekend", "not dates"),
-    "a trend in 40 rows": (lambda: daily()[:40], "trend", "50 rows"),
-    "a trend in 90 rows": (lambda: daily()[:90], "trend", "100 rows"),
-    "a shift in 90 rows": (lambda: daily()[:90], "shift", "100 rows"),
-    "a cycle in 90 rows": (lambda: daily()[:90], "cycle", "100 rows"),
+    "misspelt": (daily, "dayly"),
+    "auto and a name": (daily, "auto,daily"),
+    "twice": (daily, "daily,daily"),
+    "a year in five weeks": (daily, "yearly"),
+    "an hour in hourly rows": (daily, "hourly"),
+    "a day without dates": (undated, "daily"),
+    "a weekend without dates": (undated, "daily,weekend"),
+    "a trend in 40 rows": (lambda: daily()[:40], "trend"),
+    "a trend in 90 rows": (lambda: daily()[:90], "trend"),
+    "a shift in 90 rows": (lambda: daily()[:90], "shift"),
+    "a cycle in 90 rows": (lambda: daily()[:90], "cycle"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_background_that_a_table_cannot_carry_is_refused(name, tmp_path, capsys):
-    make, background, named = REFUSED[name]
+def test_a_background_that_a_table_cannot_carry_is_refused(name, tmp_path, refused, wrong_call):
+    make, background = REFUSED[name]
     make().to_csv(tmp_path / "table.csv")
-    with pytest.raises(SystemExit) as caught:
-        main(
-            ["fit", str(tmp_path / "table.csv"), "--background", background, "--out", str(tmp_path / "run"), "--quick"]
-        )
-    assert caught.value.code == 2
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tacit:")]
+    options = ("--background", background, "--out", tmp_path / "run", "--quick")
+    line = wrong_call("fit", tmp_path / "table.csv", *options)
     assert "background" in line
-    assert named in line
     assert not (tmp_path / "run").exists()
-    with pytest.raises(InputError, match="background"):
-        plan_of(make(), data={"background": background})
+    refused(plan_of, make(), data={"background": background})
 
 
 @pytest.mark.parametrize("evidence", ["none", "model"])
-def test_a_named_background_requires_regressions(evidence):
-    with pytest.raises(InputError, match=r"background in \[data\] requires regressions"):
-        plan_of(daily(), data={"background": "daily"}, graph={"evidence": evidence})
+def test_a_named_background_requires_regressions(evidence, refused):
+    refused(plan_of, daily(), data={"background": "daily"}, graph={"evidence": evidence})
 
 
-def test_pairs_without_time_have_no_background(folder):
+def test_pairs_without_time_have_no_background(folder, refused):
     config = override(FitConfig(), {"assessment": {"bootstrap_replicas": 0, "controls": False}})
     pairs = read_source(str(folder / "pairs.npz"), config.data)
     assert said(resolve(pairs, config, seed=0, device=CPU, command="tests")) == ""
     asked = override(config, {"data": {"background": "trend"}})
-    with pytest.raises(InputError, match=r"background in \[data\] has no meaning"):
-        resolve(pairs, asked, seed=0, device=CPU, command="tests")
+    refused(resolve, pairs, asked, seed=0, device=CPU, command="tests")
 
 
 @pytest.fixture(scope="module")
@@ -271,9 +270,7 @@ def finished(tmp_path_factory):
     """The folder of a run on a table with a large daily cycle, with its output."""
     folder = tmp_path_factory.mktemp("daily")
     daily(size=6.0).to_csv(folder / "daily.csv")
-    with pytest.raises(SystemExit) as caught:
-        main(["fit", str(folder / "daily.csv"), "--out", str(folder / "run"), "--quick", "--quiet"])
-    assert caught.value.code == 0
+    assert call("fit", folder / "daily.csv", "--out", folder / "run", "--quick", "--quiet") == 0
     return folder
 
 
@@ -295,7 +292,5 @@ def test_the_record_names_the_background(finished):
 
 def test_a_check_names_the_background(finished, capsys):
     for options, expected in ((), ["daily cycle (all nodes)"]), (("--background", "none"), []):
-        with pytest.raises(SystemExit) as caught:
-            main(["check", str(finished / "daily.csv"), "--json", *options])
-        assert caught.value.code == 0
+        assert call("check", finished / "daily.csv", "--json", *options) == 0
         assert json.loads(capsys.readouterr().out)["background"] == expected

@@ -8,15 +8,13 @@ import pytest
 import torch
 
 from gated_tables import gated, options
-from tacit.cli import main
 from tacit.config import DataOptions
 from tacit.edges import VARIES
-from tacit.errors import InputError
 from tacit.graph import ConditionalBernoulliGraph, Context
 from tacit.pipeline import (
     Dataset,
     Fitted,
-    conclude,
+    about_depends_on,
     evaluate,
     forecast_table,
     learn,
@@ -29,7 +27,7 @@ from tacit.pipeline import (
     resolve,
     settle_situations,
 )
-from tacit.pipeline.situations import about_depends_on, context_variables
+from tacit.pipeline.situations import context_variables
 from tacit.records import read_run
 
 CPU = torch.device("cpu")
@@ -126,13 +124,12 @@ def test_a_stored_run_forecasts_as_the_fit_did(by_hour, table):
     assert copied.edges.by == fitted.edges.by
 
 
-def test_an_altered_table_of_situations_is_refused(by_hour, tmp_path):
+def test_an_altered_table_of_situations_is_refused(by_hour, tmp_path, refused):
     import shutil
 
     copy = shutil.copytree(by_hour[1], tmp_path / "copy")
     (copy / "edges_by.csv").write_text((copy / "edges_by.csv").read_text() + "\n")
-    with pytest.raises(InputError, match=r"edges_by.csv has changed"):
-        read_run(copy)
+    refused(read_run, copy)
 
 
 def test_a_forecast_uses_the_hour_of_its_newest_row(by_hour, table):
@@ -194,7 +191,7 @@ def test_errors_of_the_average_replace_those_of_the_constant_edge():
     assert by["wet"] > 0.8 > 0.2 > by["dry"]
 
 
-def test_series_are_found_by_their_names(by_series, several):
+def test_series_are_found_by_their_names(by_series, several, refused):
     """New data has its own numbers of series: a forecast does not depend on which others are there."""
     by = dict(zip(by_series.edges.by.value, by_series.edges.by.probability, strict=True))
     assert by["A"] > 0.75 > by["B"] > 0.25 > by["C"]
@@ -209,8 +206,7 @@ def test_series_are_found_by_their_names(by_series, several):
     pd.testing.assert_frame_equal(paths[0][paths[0].series == "C"].reset_index(drop=True), paths[1])
     scores = [evaluate(by_series, one)["by_series"]["crps"] for one in (whole, last)]
     assert scores[0]["C"] == pytest.approx(scores[1]["C"], rel=0.02)  # graphs are drawn anew
-    with pytest.raises(InputError, match="'D' was not in the training data"):
-        forecast_table(by_series, new)
+    refused(forecast_table, by_series, new)
 
 
 def test_labels_are_in_the_units_of_the_data(table):
@@ -247,109 +243,75 @@ def test_readings_are_those_of_the_table(table):
 
 
 @pytest.mark.parametrize(
-    ("names", "change", "said"),
+    ("names", "change"),
     [
-        (["season"], lambda t: t.assign(season="dry"), "must have two levels or more, got only 'dry'; leave it out"),
-        (["level"], lambda t: t.assign(level=4.0), "'level', which is the same in all training pairs; leave it out"),
-        (["hour"], lambda t: t.assign(time=range(len(t))), "'hour', but the times are numbers, not dates"),
-        (["month"], lambda t: t[:400], "'month', which is the same in all rows; leave it out"),
-        (
-            ["season"],
-            lambda t: t.assign(season=np.where(np.arange(len(t)) > 1000, "flood", t.season)),
-            "level 'flood' is in no training pair; leave its rows out",
-        ),
-        (
-            ["season"],
-            lambda t: t.assign(season=np.where(np.arange(len(t)) < 15, "flood", t.season)),
-            "20 training pairs for each of its 3 levels, got 1",
-        ),
-        (["series"], lambda t: t, "'series', which must be two series or more, got 1"),
-        (["seson"], lambda t: t, "depends_on names the column 'seson', which does not exist; did you mean 'season'?"),
-        (
-            ["weekdey"],
-            lambda t: t,
-            "depends_on names the column 'weekdey', which does not exist; did you mean 'weekday'?",
-        ),
-        (["hour", "level"], lambda t: t[:150], "must have 20 training pairs each"),
+        (["season"], lambda t: t.assign(season="dry")),
+        (["level"], lambda t: t.assign(level=4.0)),
+        (["hour"], lambda t: t.assign(time=range(len(t)))),
+        (["month"], lambda t: t[:400]),
+        (["season"], lambda t: t.assign(season=np.where(np.arange(len(t)) > 1000, "flood", t.season))),
+        (["season"], lambda t: t.assign(season=np.where(np.arange(len(t)) < 15, "flood", t.season))),
+        (["series"], lambda t: t),
+        (["seson"], lambda t: t),
+        (["weekdey"], lambda t: t),
+        (["hour", "level"], lambda t: t[:150]),
     ],
 )
-def test_a_variable_that_cannot_be_is_refused(table, names, change, said):
-    with pytest.raises(InputError) as caught:
-        plan_of(change(table), graph={"depends_on": names})
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_a_variable_that_cannot_be_is_refused(table, names, change, refused):
+    refused(plan_of, change(table), graph={"depends_on": names})
 
 
 @pytest.mark.parametrize(
-    ("sections", "said"),
+    "sections",
     [
-        ({"graph": {"depends_on": ["hour"], "regimes": 2}}, "cannot be combined, got hour and 2"),
-        ({"graph": {"depends_on": ["hour"], "simultaneous": True}}, "is not possible with simultaneous"),
-        ({"graph": {"regimes": "auto", "simultaneous": True}}, "regimes in [graph] is not possible with simultaneous"),
-        ({"graph": {"depends_on": ["hour", "hour"]}}, "names 'hour' twice"),
-        ({"graph": {"blocks": "all"}}, "blocks in [graph] requires regimes"),
-        ({"graph": {"regimes": 2, "symmetric": True}}, 'requires blocks = "all" with regimes'),
-        (
-            {"graph": {"depends_on": ["source"]}, "predictor": {"kind": "feedforward"}},
-            "(filter, hops), got 'feedforward'",
-        ),
-        ({"graph": {"depends_on": ["hour"]}, "model": {"link": "sine_squared"}}, "requires link = 'sigmoid'"),
+        {"graph": {"depends_on": ["hour"], "regimes": 2}},
+        {"graph": {"depends_on": ["hour"], "simultaneous": True}},
+        {"graph": {"regimes": "auto", "simultaneous": True}},
+        {"graph": {"depends_on": ["hour", "hour"]}},
+        {"graph": {"blocks": "all"}},
+        {"graph": {"regimes": 2, "symmetric": True}},
+        {"graph": {"depends_on": ["source"]}, "predictor": {"kind": "feedforward"}},
+        {"graph": {"depends_on": ["hour"]}, "model": {"link": "sine_squared"}},
     ],
 )
-def test_options_that_do_not_go_together_are_refused(sections, said):
-    with pytest.raises(InputError) as caught:
-        settle_situations(options(**sections))
-    assert said in str(caught.value)
+def test_options_that_do_not_go_together_are_refused(sections, refused):
+    refused(settle_situations, options(**sections))
 
 
-def test_series_without_names_cannot_be_found_again(several):
+def test_series_without_names_cannot_be_found_again(several, refused):
     parts = [part.drop(columns="site") for _, part in several.groupby("site")]
-    with pytest.raises(InputError, match="the series have no names"):
-        plan_of(parts, graph={"depends_on": ["series"]})
+    refused(plan_of, parts, graph={"depends_on": ["series"]})
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        (lambda t: t.drop(columns="season"), "depends_on names the column 'season', which does not exist"),
-        (lambda t: t.assign(season=t.season.where(t.index != 7)), "column 'season' must have a name in every row"),
-        (
-            lambda t: t.assign(season=t.season.where(t.index != 7, "flood")),
-            "levels of the training data, dry, wet, got",
-        ),
+        lambda t: t.drop(columns="season"),
+        lambda t: t.assign(season=t.season.where(t.index != 7)),
+        lambda t: t.assign(season=t.season.where(t.index != 7, "flood")),
     ],
 )
-def test_a_situation_that_is_missing_or_new_in_new_data_is_refused(change, said, by_season, tmp_path, capsys):
-    """One line, exit code 2, nothing written: from the command, where the run comes from a file."""
+def test_a_situation_that_is_missing_or_new_in_new_data_is_refused(change, by_season, tmp_path, wrong_call):
     table, run = by_season
     change(table).to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(SystemExit) as ended:
-        main(["predict", str(run), str(tmp_path / "new.csv"), "--out", str(tmp_path / "out.csv")])
-    printed = capsys.readouterr().err
-    assert ended.value.code == 2
-    lines = [line for line in printed.splitlines() if line.startswith("tacit: ")]
-    assert len(lines) == 1
-    assert said in lines[0]
+    wrong_call("predict", run, tmp_path / "new.csv", "--out", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_the_command_refuses_before_it_writes(table, tmp_path, capsys):
+def test_the_command_refuses_before_it_writes(table, tmp_path, wrong_call):
     file = tmp_path / "gates.csv"
     table.to_csv(file, index=False)
-    for options_, said in (
-        (["--depends-on", "sesaon"], "did you mean 'season'?"),
-        (["--regimes", "9"], "regimes must be an integer from 2 to 6, or 'auto', got 9"),
-        (["--regimes", "two"], "regimes must be an integer from 2 to 6, or 'auto', got 'two'"),
-        (["--depends-on", "hour", "--regimes", "2"], "cannot be combined"),
+    for words in (
+        ["--depends-on", "sesaon"],
+        ["--regimes", "9"],
+        ["--regimes", "two"],
+        ["--depends-on", "hour", "--regimes", "2"],
     ):
-        with pytest.raises(SystemExit) as ended:
-            main(["fit", str(file), "--out", str(tmp_path / "run"), *options_])
-        assert ended.value.code == 2
-        assert said in capsys.readouterr().err
+        wrong_call("fit", file, "--out", tmp_path / "run", *words)
         assert not (tmp_path / "run").exists()
 
 
-def test_pairs_have_covariates_in_files_and_in_memory(tmp_path):
+def test_pairs_have_covariates_in_files_and_in_memory(tmp_path, refused):
     """The same pairs from an .npz file and from a table give the same answer; new pairs need the covariate."""
     rng = np.random.default_rng(0)
     x, gate = rng.normal(size=(900, 2)), rng.choice(["open", "shut"], size=900)
@@ -371,16 +333,13 @@ def test_pairs_have_covariates_in_files_and_in_memory(tmp_path):
     source = read_new(read, [str(tmp_path / "pairs.csv")])
     pd.testing.assert_frame_equal(forecast_table(fitted[1], source), forecast_table(read, source))
     pd.DataFrame(columns).to_csv(tmp_path / "without.csv", index=False)
-    with pytest.raises(InputError, match="depends_on names the column 'gate', which does not exist"):
-        read_new(read, [str(tmp_path / "without.csv")])
+    refused(read_new, read, [str(tmp_path / "without.csv")])
     unused = override_pairs(names=[]).model_copy(update={"data": DataOptions(covariates=["gate"])})
     source = read_source(str(tmp_path / "pairs.npz"), unused.data)
-    with pytest.raises(InputError, match="has no meaning for pairs unless depends_on"):
-        resolve(source, unused, seed=0, device=CPU, command="tests")
+    refused(resolve, source, unused, seed=0, device=CPU, command="tests")
     config = settle_situations(override_pairs(names=["hour"]))
     source = read_source(str(tmp_path / "pairs.npz"), override_pairs(names=[]).data)
-    with pytest.raises(InputError, match="'hour', but pairs x and y have no time"):
-        resolve(source, config, seed=0, device=CPU, command="tests")
+    refused(resolve, source, config, seed=0, device=CPU, command="tests")
 
 
 def override_pairs(names=("gate",)):
@@ -388,6 +347,5 @@ def override_pairs(names=("gate",)):
     return options(graph={"depends_on": list(names)}, data={"window": None})
 
 
-def test_later_assessments_refuse_edges_that_depend_on_the_situation(by_hour):
-    with pytest.raises(InputError, match="requires a graph with one probability per edge"):
-        require_constant(by_hour[0], "identify")
+def test_later_assessments_refuse_edges_that_depend_on_the_situation(by_hour, refused):
+    refused(require_constant, by_hour[0], "identify")

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from commands import call
 from own_files import NODES, series
-from tacit.cli import main
 from tacit.cli.answers import print_group_scores
 from tacit.cli.runs import FIT_JSON
 from tacit.edges import schema
@@ -24,12 +24,6 @@ QUICK = (
     "--set", "model.num_graphs=4", "--set", "graph.evidence=none",
 )  # fmt: skip
 RULES = "source,target,kind,probability\nnorth,south,forbidden,\nnorth,east,required,\neast,south,prior,0.9\n"
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return caught.value.code
 
 
 @pytest.fixture(scope="module")
@@ -97,15 +91,6 @@ def test_report_draws_it_again(finished, capsys):
     assert str(finished / "report.html") in capsys.readouterr().out
 
 
-def test_same_seed_same_edges_and_another_seed_others(finished, folder, tmp_path):
-    common = ("--window", 2, "--edges", finished.parent / "rules.csv", "--quiet", *QUICK)
-    for seed in (3, 4):
-        assert call("fit", folder / "wide.csv", *common, "--seed", seed, "--out", tmp_path / str(seed)) == 0
-    edges = (finished / "edges.csv").read_bytes()
-    assert (tmp_path / "3" / "edges.csv").read_bytes() == edges
-    assert (tmp_path / "4" / "edges.csv").read_bytes() != edges
-
-
 def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
     """A config file, then --set over it, then options over both; directories are numbered."""
     monkeypatch.chdir(tmp_path)
@@ -116,13 +101,7 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
         == 0
     )
     printed = capsys.readouterr()
-    for words in (
-        "chosen: predictor = filter: ",
-        "learned graph",
-        "ridge regression",
-        " acts",
-        "report: ",
-    ):
+    for words in ("chosen: predictor = filter: ", "learned graph", "ridge regression", " acts", "report: "):
         assert words in printed.out
     assert re.match(r" +\d+ s  starting\n +(\d+ s  .*\n)*? +\d+ s  first look ", printed.err)
     assert re.search(r"^took [\d.]+ s: .*writing [\d.]+", printed.out, re.MULTILINE)
@@ -181,18 +160,6 @@ def test_paths_are_printed(finished, folder, capsys):
     assert call(*arguments, "--every", 40, "--json") == 0
     rows = json.loads(capsys.readouterr().out)["predictions"]
     assert [len({row["origin"] for row in rows}), len(rows)] == [3, 3 * 3 * 4]
-    for wrong, message in (
-        (("--every", 4), "--every requires --steps; pass for example --steps 24"),
-        (("--steps", 0), "must be an integer of at least 1, got '0'"),
-        (
-            ("--steps", 2, "--origin", "2030-01-01"),
-            "origin must be between 2024-01-01T00:00:00 and 2024-01-05T23:00:00, got 2030-01-01",
-        ),
-    ):
-        assert call("predict", finished, folder / "wide.csv", *wrong) == 2
-        printed = capsys.readouterr()
-        assert printed.out == ""
-        assert message in printed.err
 
 
 def test_many_nodes_are_shown_by_their_ends(capsys):
@@ -201,7 +168,7 @@ def test_many_nodes_are_shown_by_their_ends(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].startswith("by node, the 5 highest and the 5 lowest scaled CRPS of 13 (--json prints all)")
     assert [" ".join(line.split()[:2]) for line in lines[3:]] == [
-        *("node 11", "node 10", "node 9", "node 8", "node 7", "node 3", "node 2", "node 1", "node 0", "never -"),
+        *("node 11", "node 10", "node 9", "node 8", "node 7", "node 3", "node 2", "node 1", "node 0", "never -")
     ]
     assert "50.0%" in lines[8]
 
@@ -222,153 +189,86 @@ def test_evaluate(finished, folder, capsys):
 
 
 @pytest.fixture
-def broken(tmp_path):
-    """Files with one thing wrong in each."""
-    rows = [f"{t},{t % 3},{t * 7 % 5},{t * t % 7}" for t in range(40)]
-
-    def table(change=None, header="time,a,b,c"):
-        lines = list(rows)
-        if change is not None:
-            lines[5] = change
-        return "\n".join([header, *lines]) + "\n"
-
+def broken(tmp_path, monkeypatch):
+    """The working directory, with a table and some files that have one thing wrong; tests/data has all the others."""
     texts = {
-        "ok.csv": table(),
-        "empty.csv": "",
-        "header.csv": "time,a,b\n",
-        "words.csv": table("5,x,1,2"),
-        "ragged.csv": table("5,1,1,2,3"),
-        "twice.csv": table("4,1,1,2"),
-        "unsorted.csv": table("2.5,1,1,2"),
-        "constant.csv": "time,a,b\n" + "".join(f"{t},{t % 3},1\n" for t in range(40)),
-        "missing.csv": "time,a,b\n" + "".join(f"{t},{t % 3},\n" for t in range(40)),
+        "ok.csv": "time,a,b,c\n" + "".join(f"{t},{t % 3},{t * 7 % 5},{t * t % 7}\n" for t in range(40)),
+        "words.csv": "time,a,b\n0,1,2\n1,x,3\n2,4,5\n",
         "few.csv": "time,a,b\n" + "".join(f"{t},{t % 3},{t % 4}\n" for t in range(9)),
         "one.csv": "time,a\n" + "".join(f"{t},{t % 3}\n" for t in range(40)),
-        "no_time.csv": "a,b,c\n" + "".join(f"2020-01-{t + 1},2021-01-{t + 1},{t % 5}\n" for t in range(30)),
-        "same_name.csv": table(header="time,a,a,c"),
-        "table.xlsx": "1",
         "table.ods": "1",
-        "unknown_edge.csv": "source,target,kind\na,z,forbidden\n",
-        "both.csv": "source,target,kind\na,b,forbidden\na,b,required\n",
         "loop.csv": "source,target,kind\na,a,required\n",
         "bad.toml": "[data",
         "flat.toml": "window = 3\n",
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    for name in ("bytes.csv", "bytes.parquet", "bytes.npz"):
-        (tmp_path / name).write_bytes(bytes(range(256)) * 4)
     np.savez(tmp_path / "pairs.npz", x=np.random.default_rng(0).normal(size=(40, 3, 1)), y=np.ones((40, 3)))
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "DATA must be a table, an .npz file, a folder or beijing-air; see 'tacit fit --help'"),
-        (["none.csv"], "none.csv: there is no such file; check the name"),
-        (["beijing"], "DATA must be a file (.csv, .parquet, .npz) or beijing-air, got 'beijing'; check the path"),
-        (["empty.csv"], "empty.csv: the file is empty"),
-        (["header.csv"], "header.csv: there is a header but no rows"),
-        (["bytes.csv"], "bytes.csv: must be text in UTF-8, got byte 128 that is not; convert it"),
-        (["bytes.parquet"], "bytes.parquet: cannot be read as parquet"),
-        (["bytes.npz"], "bytes.npz: must be an .npz file"),
-        (["table.xlsx"], "table.xlsx: cannot be read as xlsx"),
-        (["table.ods"], "table.ods: a table must end in .csv, .csv.gz, .tsv"),
-        (["words.csv"], "words.csv: column 'a' must have numbers, got 'x' in row 6"),
-        (["ragged.csv"], "ragged.csv: cannot be read as a table: Expected 4 fields in line 7, saw 5"),
-        (["twice.csv"], "twice.csv: column 'time' must have ascending times, but 4 comes twice, in rows 5 and 6"),
-        (["unsorted.csv"], "unsorted.csv: column 'time' must have ascending times, but 2.5 in row 6 comes before"),
-        (["constant.csv"], "constant.csv: two nodes or more must remain, got 1; left out: 'b' (constant)"),
-        (["missing.csv"], "missing.csv: two nodes or more must remain, got 1; left out: 'b' (empty)"),
-        (
-            ["few.csv", "--window", "9"],
-            "few.csv: the series must have at least 10 rows for a window of 9 and a horizon of 1, got 9",
-        ),
-        (
-            ["few.csv", "--window", "7"],
-            "few.csv: fractions (0.7, 0.1) must leave at least one pair for each of training",
-        ),
-        (["one.csv"], "one.csv: a graph must have two nodes or more, got one, 'a'; add others"),
-        (
-            ["no_time.csv"],
-            "no_time.csv: one column must contain the times, got dates in 'a', 'b'; set time to one of them",
-        ),
-        (["same_name.csv"], "same_name.csv: the header must have unique names, got 'a' twice"),
-        (["ok.csv", "--edges", "unknown_edge.csv"], "unknown_edge.csv, row 2: target names unknown node 'z'"),
-        (["ok.csv", "--edges", "both.csv"], "both.csv, row 3: edge 'a -> b' is required here and forbidden in row 2"),
-        (["ok.csv", "--edges", "loop.csv"], "loop.csv, row 2: required edge 'a -> a' is a self-loop"),
-        (["ok.csv", "--edges", "none.csv"], "none.csv cannot be read (No such file or directory)"),
-        (["ok.csv", "--config", "none.toml"], "config must be a readable file, got none.toml"),
-        (["ok.csv", "--config", "bad.toml"], "config must be TOML, but bad.toml is not"),
-        (
-            ["ok.csv", "--config", "flat.toml"],
-            "unknown key 'window' in the config; known are assessment, data, graph, model",
-        ),
-        (["ok.csv", "--window", "0"], "Invalid value for '--window': must be an integer of at least 1, got '0'"),
-        (["ok.csv", "--horizon", "x"], "Invalid value for '--horizon'"),
-        (["ok.csv", "--set", "epochs=3"], "--set must be SECTION.KEY=VALUE, got 'epochs=3'"),
-        (["ok.csv", "--set", "training.epochs"], "--set must be SECTION.KEY=VALUE, got 'training.epochs'"),
-        (["ok.csv", "--set", "training.epoch=3"], "unknown key 'epoch' in [training]; did you mean 'epochs'?"),
-        (["ok.csv", "--set", "training.epochs=0"], "greater than or equal to 1, got 0; leave it out"),
-        (
-            ["ok.csv", "--set", f"training.epochs={'9' * 5000}"],
-            "epochs in [training] is not usable: unable to parse input string as an integer",
-        ),
-        (["ok.csv", "--set", f"graph.forbidden={'[' * 5000}"], "forbidden in [graph] is not usable: input should be"),
-        (["ok.csv", "--set", "graph.edges=3"], "edges in [graph] is not usable: input should be a valid string, got 3"),
-        (
-            ["ok.csv", "--set", "predictor.kind=gru"],
-            "kind in [predictor] is not usable: predictor must be a registered name (convolution, feedforward,",
-        ),
-        (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is not a variable"),
-        (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which does not exist"),
-        (["ok.csv", "--set", "data.separator=:"], "ok.csv: column 'a' must have the form node:variable; rename it"),
-        (["ok.csv", "--set", "data.train_fraction=0.95"], "must have a sum below 1, got 0.95"),
-        (["ok.csv", "--set", "graph.k_nearest=2"], "k_nearest in [graph] requires coordinates, and the data has none"),
-        (["ok.csv", "--device", "tpu"], "device must be one of auto, cpu, cuda, cuda:N, got 'tpu'"),
-        (["ok.csv", "--out", "ok.csv"], "out must be a new or empty directory, got ok.csv, which exists"),
-        (["ok.csv", "--out", "."], "out must be a directory for this run only, got '.', the working directory"),
-        (["ok.csv", "--sed", "1"], "unknown option '--sed'; did you mean '--seed'?"),
-        (["pairs.npz", "--window", "3"], "window in [data] has no meaning for pairs.npz, which has pairs x and y"),
-        (["beijing-air", "--set", "data.layout=wide"], "layout in [data] has no meaning for beijing-air"),
-    ],
-)
-def test_wrong_calls_are_one_line_and_exit_2(arguments, message, broken, monkeypatch, capsys):
-    """Nothing is written, and nothing of the user's is touched."""
-    monkeypatch.chdir(broken)
-    before = {path.name: path.read_bytes() for path in broken.iterdir()}
-    assert call("fit", *arguments) == 2
-    printed = capsys.readouterr()
-    lines = [line for line in printed.err.splitlines() if line.startswith("tacit: ")]
-    assert len(lines) == 1
-    assert message in lines[0]
-    assert printed.out == ""
-    assert {path.name: path.read_bytes() for path in broken.iterdir()} == before
+FIT = {
+    "nothing": (),
+    "no file": ("none.csv",),
+    "no data of this name": ("beijing",),
+    "no table": ("table.ods",),
+    "words": ("words.csv",),
+    "a window too long": ("few.csv", "--window", "9"),
+    "no pair for a part": ("few.csv", "--window", "7"),
+    "one node": ("one.csv",),
+    "a rule that cannot be": ("ok.csv", "--edges", "loop.csv"),
+    "no file of rules": ("ok.csv", "--edges", "none.csv"),
+    "no config": ("ok.csv", "--config", "none.toml"),
+    "a broken config": ("ok.csv", "--config", "bad.toml"),
+    "a flat config": ("ok.csv", "--config", "flat.toml"),
+    "window": ("ok.csv", "--window", "0"),
+    "horizon": ("ok.csv", "--horizon", "x"),
+    "no section": ("ok.csv", "--set", "epochs=3"),
+    "no value": ("ok.csv", "--set", "training.epochs"),
+    "no such key": ("ok.csv", "--set", "training.epoch=3"),
+    "too small": ("ok.csv", "--set", "training.epochs=0"),
+    "too long": ("ok.csv", "--set", f"training.epochs={'9' * 5000}"),
+    "too deep": ("ok.csv", "--set", f"graph.forbidden={'[' * 5000}"),
+    "another type": ("ok.csv", "--set", "graph.edges=3"),
+    "no such kind": ("ok.csv", "--set", "predictor.kind=gru"),
+    "targets": ("ok.csv", "--set", "data.targets=z"),
+    "covariates": ("ok.csv", "--set", "data.covariates=z"),
+    "separator": ("ok.csv", "--set", "data.separator=:"),
+    "fractions": ("ok.csv", "--set", "data.train_fraction=0.95"),
+    "no coordinates": ("ok.csv", "--set", "graph.k_nearest=2"),
+    "device": ("ok.csv", "--device", "tpu"),
+    "out exists": ("ok.csv", "--out", "ok.csv"),
+    "out is here": ("ok.csv", "--out", "."),
+    "misspelt": ("ok.csv", "--sed", "1"),
+    "a setting as an option": ("ok.csv", "--epochs", "10"),
+    "another setting": ("ok.csv", "--bootstrap-replicas", "10"),
+    "pairs have no window": ("pairs.npz", "--window", "3"),
+    "built-in data": ("beijing-air", "--set", "data.layout=wide"),
+}
+OTHERS = {
+    "no run": ("predict", "nowhere", "ok.csv"),
+    "other nodes": ("predict", "RUN", "ok.csv"),
+    "pairs": ("predict", "RUN", "pairs.npz"),
+    "suffix": ("predict", "RUN", "WIDE", "--out", "a.xlsx"),
+    "samples": ("predict", "RUN", "WIDE", "--samples", "-1"),
+    "no data": ("predict", "RUN"),
+    "no settings": ("predict", "RUN", "WIDE", "--epochs", "10"),
+    "every": ("predict", "RUN", "WIDE", "--every", "4"),
+    "steps": ("predict", "RUN", "WIDE", "--steps", "0"),
+    "origin": ("predict", "RUN", "WIDE", "--steps", "2", "--origin", "2030-01-01"),
+    "evaluate: other nodes": ("evaluate", "RUN", "beijing-air"),
+    "evaluate: no run": ("evaluate", "."),
+}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["predict", "nowhere", "ok.csv"], "nowhere must be a run directory, but record.json cannot be read"),
-        (["predict", "RUN", "ok.csv"], "ok.csv: nodes must be those of the training data, got none called 'north'"),
-        (["predict", "RUN", "pairs.npz"], "pairs.npz: this run learned from a series"),
-        (["predict", "RUN", "WIDE", "--out", "a.xlsx"], "out must be a .csv or .parquet file, got a.xlsx"),
-        (["predict", "RUN", "WIDE", "--samples", "-1"], "Invalid value for '--samples'"),
-        (["predict", "RUN"], "Missing"),
-        (["evaluate", "RUN", "beijing-air"], "beijing-air: nodes must be those of the training data"),
-        (["evaluate", "."], ". must be a run directory"),
-    ],
-)
-def test_wrong_calls_of_predict_and_evaluate(arguments, message, finished, folder, broken, monkeypatch, capsys):
-    monkeypatch.chdir(broken)
+@pytest.mark.parametrize("name", [*FIT, *OTHERS])
+def test_wrong_calls_write_and_touch_nothing(name, broken, finished, folder, wrong_call):
     names = {"RUN": finished, "WIDE": folder / "wide.csv"}
-    before = sorted(broken.iterdir())
-    assert call(*(names.get(argument, argument) for argument in arguments)) == 2
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tacit: ")]
-    assert len(lines) == 1
-    assert message in lines[0]
-    assert sorted(broken.iterdir()) == before
+    before = {path.name: path.read_bytes() for path in broken.iterdir()}
+    line = wrong_call(*(("fit", *FIT[name]) if name in FIT else (names.get(word, word) for word in OTHERS[name])))
+    assert ("--set" in line) == (name in ("no section", "no value", "a setting as an option", "another setting"))
+    assert {path.name: path.read_bytes() for path in broken.iterdir()} == before
 
 
 def test_ctrl_c_keeps_what_was_learned(folder, tmp_path, monkeypatch, capsys):
@@ -403,15 +303,6 @@ def test_a_failed_write_leaves_only_what_it_takes_to_go_on(folder, tmp_path, mon
     assert f"No space left on device; resume with 'tacit fit --resume {tmp_path / 'out'}'" in capsys.readouterr().err
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"call.json", "checkpoint.safetensors"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_an_option_that_is_a_setting_names_it(folder, capsys):
-    assert call("fit", folder / "wide.csv", "--epochs", 10) == 2
-    assert "unknown option '--epochs'; use --set training.epochs=VALUE" in capsys.readouterr().err
-    assert call("fit", folder / "wide.csv", "--bootstrap-replicas", 10) == 2
-    assert "use --set assessment.bootstrap_replicas=VALUE" in capsys.readouterr().err
-    assert call("predict", "run", folder / "wide.csv", "--epochs", 10) == 2
-    assert "--set" not in capsys.readouterr().err  # predict has no settings
 
 
 def test_json_is_one_object_on_every_command(finished, folder, tmp_path, capsys):

@@ -3,17 +3,15 @@
 import io
 from dataclasses import replace
 
-import networkx
 import numpy as np
 import pandas as pd
 import pytest
 
 import tacit
+from commands import call
 from parent_sets import var_series
-from tacit.cli import main
 from tacit.config import AssessmentOptions, GraphOptions
 from tacit.edges import EdgeTable, edges_text, schema
-from tacit.report import strongest_edges
 from tacit.sklearn import LatentGraphForecaster
 
 NAMES = ["inlet", "inlet_copy", "tank", "outlet"]
@@ -61,35 +59,9 @@ def test_each_member_has_its_share_and_the_number_of_the_group(fitted):
     assert (found.group != "").sum() == 2
 
 
-def test_an_export_has_one_edge_of_the_group(fitted, tmp_path):
-    graph = fitted.to_networkx()
-    assert sorted(graph.edges) == [("inlet", "tank"), ("tank", "outlet")]
-    assert graph.edges["inlet", "tank"]["group"] == GROUP
-    assert graph.edges["inlet", "tank"]["exists"] > 0.95
-    networkx.write_graphml(graph, tmp_path / "graph.graphml")
-    assert networkx.read_graphml(tmp_path / "graph.graphml").edges["inlet", "tank"]["group"] == GROUP
-
-
-def test_the_page_and_its_table_name_the_group(fitted, tmp_path):
-    rows = strongest_edges(fitted.run_, 2, columns := fitted.run_.edges.each_once())
-    assert {row["source"] for row in rows} == {GROUP, "tank"}
-    assert int(columns.listed().sum()) == 2
-    assert len(columns) == 4 * 4 - 1  # the second edge of the group is no edge of its own
-    assert GROUP in fitted.report(tmp_path / "report.html").read_text()
-
-
-def test_a_saved_fit_has_the_same_groups(fitted, tmp_path):
-    fitted.save(tmp_path / "fit.safetensors")
-    again = LatentGraphForecaster.load(tmp_path / "fit.safetensors")
-    pd.testing.assert_frame_equal(again.edges_, fitted.edges_, rtol=1e-5)
-    assert again.listed_edges().group.tolist() == fitted.listed_edges().group.tolist()
-
-
 def test_a_run_directory_has_the_same_groups(tmp_path, capsys):
     table().to_csv(tmp_path / "table.csv", index=False)
-    with pytest.raises(SystemExit) as caught:
-        main(["fit", str(tmp_path / "table.csv"), "--quick", "--out", str(tmp_path / "run")])
-    assert caught.value.code == 0
+    assert call("fit", tmp_path / "table.csv", "--quick", "--out", tmp_path / "run") == 0
     assert f"{GROUP} -> tank 1.00" in capsys.readouterr().err
     loaded = tacit.load(tmp_path / "run")
     assert loaded.listed_edges().group.tolist().count(GROUP) == 1

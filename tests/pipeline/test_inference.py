@@ -8,9 +8,7 @@ from scipy.stats import norm
 
 from own_files import NODES, learn, series
 from tacit.cli import runs
-from tacit.errors import InputError
-from tacit.pipeline import Fitted, evaluate, forecast_table, read_new
-from tacit.pipeline.new_file import write_table
+from tacit.pipeline import Fitted, evaluate, forecast_table, read_new, write_table
 
 CPU = torch.device("cpu")
 COLUMNS = ["mean", "q2.5", "q10", "median", "q90", "q97.5", "actual"]
@@ -94,12 +92,6 @@ def test_quantiles_are_ordered(predicted):
     assert (np.diff(quantiles, axis=1) > 0).all()
 
 
-def test_same_seed_same_numbers(stored, predicted, folder):
-    source = str(folder / "wide.csv")
-    pd.testing.assert_frame_equal(predict_file(stored, source), predicted)
-    assert (predict_file(stored, source, seed=1)["q10"] != predicted["q10"]).any()
-
-
 def test_a_few_rows_are_enough(stored, predicted, folder, tmp_path):
     """A window's worth of rows, in which a node even stands still, gives the step after; more rows give more."""
     table = pd.read_csv(folder / "wide.csv")
@@ -155,7 +147,7 @@ def test_without_data_the_scores_of_the_record(stored):
     assert set(found["references"]) == {"the last value", "ridge regression"}
 
 
-def test_only_what_is_known_is_scored(stored, folder, tmp_path):
+def test_only_what_is_known_is_scored(stored, folder, tmp_path, refused):
     table = pd.read_csv(folder / "wide.csv")
     table.loc[60:, "north"] = np.nan
     table.loc[100:, list(NODES)] = np.nan
@@ -168,8 +160,7 @@ def test_only_what_is_known_is_scored(stored, folder, tmp_path):
     assert np.isnan(found["by_node"]["crps"]["north"])
     assert runs._finite(found)["by_node"]["crps"]["north"] is None  # null in JSON
     table.iloc[:2].to_csv(tmp_path / "two.csv", index=False)
-    with pytest.raises(InputError, match=r"two.csv: at least one target must be known"):
-        evaluate_file(stored, tmp_path / "two.csv")
+    refused(evaluate_file, stored, tmp_path / "two.csv")
 
 
 def test_scores_of_each_series(folder, tmp_path):
@@ -197,7 +188,7 @@ def _written(table, path):
 
 
 @pytest.mark.parametrize("horizon", [1, 4])
-def test_several_variables_and_horizons(horizon, folder, tmp_path):
+def test_several_variables_and_horizons(horizon, folder, tmp_path, refused):
     data = {"separator": ":", "covariates": "hour", "horizon": horizon}
     made, _ = learn(folder / "two.csv", tmp_path / "run", data=data)
     stored = Fitted.read(made.directory, CPU)
@@ -208,14 +199,12 @@ def test_several_variables_and_horizons(horizon, folder, tmp_path):
     assert any("covariate 'hour' is not known" in note for note in found.attrs["notes"])
     table = pd.read_csv(folder / "two.csv")
     table.drop(columns="hour").to_csv(tmp_path / "no_hour.csv", index=False)
-    with pytest.raises(InputError, match=r"no_hour.csv: covariates names the column 'hour', which does not exist"):
-        predict_file(stored, tmp_path / "no_hour.csv")
+    refused(predict_file, stored, tmp_path / "no_hour.csv")
     table.rename(columns=lambda name: name.replace(":b", ":c")).to_csv(tmp_path / "c.csv", index=False)
-    with pytest.raises(InputError, match=r"c.csv: variables must be those of the training data, got none called 'b'"):
-        predict_file(stored, tmp_path / "c.csv")
+    refused(predict_file, stored, tmp_path / "c.csv")
 
 
-def test_pairs_are_predicted_with_and_without_y(folder, tmp_path):
+def test_pairs_are_predicted_with_and_without_y(folder, tmp_path, refused):
     made, _ = learn(folder / "pairs.npz", tmp_path / "run")
     stored = Fitted.read(made.directory, CPU)
     found = predict_file(stored, folder / "x_only.npz")
@@ -226,62 +215,41 @@ def test_pairs_are_predicted_with_and_without_y(folder, tmp_path):
     known = predict_file(stored, folder / "pairs.npz")["actual"].to_numpy().reshape(-1, 4)
     assert known == pytest.approx(np.load(folder / "pairs.npz")["y"], rel=1e-6)
     assert evaluate_file(stored, folder / "pairs.npz")["pairs"] == 120
-    with pytest.raises(InputError, match=r"x_only.npz: at least one target must be known"):
-        evaluate_file(stored, folder / "x_only.npz")
-    with pytest.raises(InputError, match=r"wide.csv: pairs must have columns x:NODE, got time, north"):
-        predict_file(stored, folder / "wide.csv")
-    for name, arrays, message in (
-        (
-            "nodes",
-            {"x": np.ones((2, 3, 2))},
-            "must have the nodes that the run was trained on, north, east, south, west, ",
-        ),
-        ("x", {"x": np.ones((2, 4, 3)), "nodes": NODES}, "array 'x' must have 2 channels as in training, got 3"),
-        (
-            "y",
-            {"x": np.ones((2, 4, 2)), "y": np.ones((2, 4, 2)), "nodes": NODES},
-            "array 'y' must have 1 channels as in",
-        ),
+    refused(evaluate_file, stored, folder / "x_only.npz")
+    refused(predict_file, stored, folder / "wide.csv")
+    for name, arrays in (
+        ("nodes", {"x": np.ones((2, 3, 2))}),
+        ("x", {"x": np.ones((2, 4, 3)), "nodes": NODES}),
+        ("y", {"x": np.ones((2, 4, 2)), "y": np.ones((2, 4, 2)), "nodes": NODES}),
     ):
         np.savez(tmp_path / f"{name}.npz", **arrays)
-        with pytest.raises(InputError, match=message):
-            predict_file(stored, tmp_path / f"{name}.npz")
+        refused(predict_file, stored, tmp_path / f"{name}.npz")
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        (
-            lambda table: table.rename(columns={"west": "up"}),
-            "nodes must be those of the training data, got none called 'west'",
-        ),
-        (lambda table: table.assign(up=1.0), "nodes must be those of the training data, got 'up'"),
-        (lambda table: table.iloc[:1], "the series must have at least 2 rows for a window of 2, got 1"),
-        (lambda table: table.assign(west="x"), "column 'west' must have numbers, got 'x' in row 1"),
+        lambda table: table.rename(columns={"west": "up"}),
+        lambda table: table.assign(up=1.0),
+        lambda table: table.iloc[:1],
+        lambda table: table.assign(west="x"),
     ],
 )
-def test_data_of_another_kind(change, message, stored, folder, tmp_path):
+def test_data_of_another_kind(change, stored, folder, tmp_path, refused):
     change(pd.read_csv(folder / "wide.csv")).to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(InputError, match=f"new.csv: {message}"):
-        predict_file(stored, tmp_path / "new.csv")
+    refused(predict_file, stored, tmp_path / "new.csv")
 
 
-def test_a_series_is_not_pairs(stored, folder):
-    with pytest.raises(InputError, match=r"pairs.npz: this run learned from a series; pass a table with the same"):
-        predict_file(stored, folder / "pairs.npz")
+def test_a_series_is_not_pairs(stored, folder, refused):
+    refused(predict_file, stored, folder / "pairs.npz")
 
 
-def test_tables_are_written_once(predicted, tmp_path):
+def test_tables_are_written_once(predicted, tmp_path, refused):
     write_table(predicted, tmp_path / "new" / "a.csv")
     back = pd.read_csv(tmp_path / "new" / "a.csv", parse_dates=["time"])
     assert back["mean"].to_numpy() == pytest.approx(predicted["mean"].to_numpy(), rel=1e-9)
     write_table(predicted, tmp_path / "a.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), predicted, check_dtype=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "new"]
-    for name, message in (
-        ("a.parquet", "out must be a new file, got .*a.parquet, which exists"),
-        ("a.xlsx", "out must be a .csv or .parquet file, got .*a.xlsx"),
-        ("a.parquet/b.csv", "out must be a file that can be written"),
-    ):
-        with pytest.raises(InputError, match=message):
-            write_table(predicted, tmp_path / name)
+    for name in ("a.parquet", "a.xlsx", "a.parquet/b.csv"):
+        refused(write_table, predicted, tmp_path / name)

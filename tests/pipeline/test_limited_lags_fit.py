@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import tacit
-from tacit.cli import main
+from commands import call
 from tacit.config import AssessmentOptions, DataOptions, FitConfig, GraphOptions, PredictorOptions, TrainingOptions
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph, CandidateEdges
@@ -108,11 +108,7 @@ def test_a_saved_model_keeps_its_limits_and_standard_errors_do_too(rules, tmp_pa
 
 def test_a_run_directory_keeps_its_limits(rules, tmp_path):
     series().rename_axis("step").to_csv(tmp_path / "table.csv")
-    with pytest.raises(SystemExit) as caught:
-        main(
-            ["fit", str(tmp_path / "table.csv"), "--edges", rules, "--quick", "--out", str(tmp_path / "run"), "--quiet"]
-        )
-    assert caught.value.code == 0
+    assert call("fit", tmp_path / "table.csv", "--edges", rules, "--quick", "--out", tmp_path / "run", "--quiet") == 0
     stored = Fitted.read(tmp_path / "run", torch.device("cpu"))
     assert stored.model.predictor.allowed[1, 2].tolist()[:-1] == [0] * (stored.preparation.sizes.window - 1)
     lags = pd.read_csv(tmp_path / "run" / "lags.csv")
@@ -174,40 +170,28 @@ def test_a_filter_over_a_table_keeps_its_limits_over_all_pairs():
     assert full.predictor.allowed[1, 0].tolist() == [1, 1]
 
 
-def refused(capsys, *arguments):
-    with pytest.raises(SystemExit) as caught:
-        main(["fit", *map(str, arguments)])
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tacit: ")]
-    assert caught.value.code == 2
-    assert len(lines) == 1
-    return lines[0]
-
-
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    "settings",
     [
-        (["graph.min_lag=3", "graph.max_lag=2"], "min_lag in [graph] must be at most max_lag, got 3 and 2"),
-        (["graph.max_lag=0"], "max_lag"),
-        (["graph.max_lag=5", "data.window=3"], "max_lag in [graph] must be at most 3, the oldest lag with"),
-        (["graph.min_lag=5", "data.window=3"], "min_lag in [graph] must be at most 3"),
-        (["graph.min_lag=1", "data.horizon=2"], "min_lag in [graph] must be at least 2, the lag of the newest input"),
-        (["graph.max_lag=2", "predictor.kind=recurrent"], "require a predictor with a weight per lag, got kind="),
-        (["graph.max_lag=2", "predictor.hidden=16"], "hidden in [predictor] is not for 'filter'"),
+        ["graph.min_lag=3", "graph.max_lag=2"],
+        ["graph.max_lag=0"],
+        ["graph.max_lag=5", "data.window=3"],
+        ["graph.min_lag=5", "data.window=3"],
+        ["graph.min_lag=1", "data.horizon=2"],
+        ["graph.max_lag=2", "predictor.kind=recurrent"],
+        ["graph.max_lag=2", "predictor.hidden=16"],
     ],
 )  # fmt: skip
-def test_bad_ranges_are_one_line(tmp_path, capsys, settings, words):
+def test_bad_ranges_are_one_line(tmp_path, wrong_call, settings):
     series(60).rename_axis("step").to_csv(tmp_path / "table.csv")
-    line = refused(capsys, tmp_path / "table.csv", *(part for one in settings for part in ("--set", one)))
-    assert words in line
+    wrong_call("fit", tmp_path / "table.csv", *(part for one in settings for part in ("--set", one)))
 
 
-def test_pairs_without_time_have_no_lags_to_limit(folder, capsys, rules, tmp_path):
-    line = refused(capsys, folder / "pairs.npz", "--set", "graph.max_lag=2")
-    assert "min_lag and max_lag in [graph] require a series" in line
+def test_pairs_without_time_have_no_lags_to_limit(folder, wrong_call, rules, tmp_path):
+    wrong_call("fit", folder / "pairs.npz", "--set", "graph.max_lag=2")
     path = tmp_path / "four.csv"
     path.write_text(RULES.replace("a,b", "north,east").replace("c,b", "west,east"))
-    line = refused(capsys, folder / "pairs.npz", "--edges", path)
-    assert "four.csv, row 2: min_lag and max_lag require a series" in line
+    wrong_call("fit", folder / "pairs.npz", "--edges", path)
 
 
 def test_the_options_have_lags():

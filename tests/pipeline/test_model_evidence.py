@@ -11,11 +11,10 @@ import torch
 from tacit.assessment.evidence import KEEP
 from tacit.assessment.evidence.model_evidence import Course
 from tacit.config import FitConfig
-from tacit.data.pair_tables import pairs_from_arrays
+from tacit.data import pairs_from_arrays
 from tacit.graph import BernoulliGraph
+from tacit.pipeline import Source, resolve
 from tacit.pipeline.model_evidence import judge_edges, judges_edges, prior_probs
-from tacit.pipeline.plan import resolve
-from tacit.pipeline.sources import Source
 from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, fit
 

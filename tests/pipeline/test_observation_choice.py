@@ -7,9 +7,8 @@ import torch
 from tacit import LatentGraphRegressor
 from tacit.config import AssessmentOptions, DataOptions, FitConfig, ObservationOptions
 from tacit.data import Series
+from tacit.pipeline import Source, resolve
 from tacit.pipeline.observation_choice import sorts_of
-from tacit.pipeline.plan import resolve
-from tacit.pipeline.sources import Source
 
 ROWS, NODES = 450, 4
 

@@ -9,7 +9,6 @@ from own_files import NODES, learn, series
 from tacit import LatentGraphForecaster
 from tacit.assessment.evaluation import SharedDraws
 from tacit.config import AssessmentOptions, DataOptions, TrainingOptions
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
@@ -176,12 +175,11 @@ def test_samples_are_inputs_like_observed_rows(horizon, layout, folder, tmp_path
             assert float(origins.time_numbers[0, number]) == float(pairs.times[end])
 
 
-def test_covariates_to_come_are_rows_without_values(folder, tmp_path):
+def test_covariates_to_come_are_rows_without_values(folder, tmp_path, refused):
     data = {"separator": ":", "covariates": "hour"}
     made, _ = learn(folder / "two.csv", tmp_path / "run", data=data)
     fitted = Fitted.read(made.directory, CPU)
-    with pytest.raises(InputError, match=r"covariate 'hour' must be known until 2024-01-06T03:00:00 for these steps"):
-        table_of(fitted, folder / "two.csv", 4)
+    refused(table_of, fitted, folder / "two.csv", 4)
     table = pd.read_csv(folder / "two.csv", parse_dates=["time"])
     coming = pd.DataFrame({"time": table["time"].iloc[-1] + pd.to_timedelta(range(1, 5), "h"), "hour": range(4)})
     pd.concat([table, coming]).to_csv(tmp_path / "more.csv", index=False)
@@ -217,7 +215,7 @@ def forecaster():
     return LatentGraphForecaster(window=2, **quick).fit(several([60, 50, 40]))
 
 
-def test_the_same_in_python_for_several_series(forecaster):
+def test_the_same_in_python_for_several_series(forecaster, refused):
     data = several([20, 1, 15])
     found = forecaster.predict(data, steps=6)
     assert found.index.names == ["series", "time"]
@@ -234,10 +232,8 @@ def test_the_same_in_python_for_several_series(forecaster):
     assert forecaster.forecast(data, steps=3, every=4)["origin"].nunique() == 5
     plain = forecaster.predict(data)
     assert plain.index[-1] == ("day 2", 15)
-    with pytest.raises(InputError, match="all 3 were left out, 2 because they are shorter up to"):
-        forecaster.forecast(data, steps=3, origin=0.5)
-    with pytest.raises(InputError, match="every requires steps; pass for example steps=24"):
-        forecaster.forecast(data, every=4)
+    refused(forecaster.forecast, data, steps=3, origin=0.5)
+    refused(forecaster.forecast, data, every=4)
 
 
 def test_series_with_levels_of_their_own():
@@ -269,42 +265,32 @@ def test_samples_of_a_step_spread_as_quantiles_say(stored, folder):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"steps": 0}, "steps must be an integer of at least 1, got 0"),
-        ({"steps": 10**12}, "a table of 4,000,000,000,000 rows requires about"),
-        ({"steps": 3, "every": 0}, "every must be an integer of at least 1, got 0"),
-        (
-            {"steps": 3, "origin": "2030-01-01"},
-            "wide.csv: origin must be between 2024-01-01T00:00:00 and 2024-01-05T23:00:00, got 2030-01",
-        ),
-        (
-            {"steps": 3, "origin": "2024-01-01"},
-            "wide.csv: the series must have at least 2 rows up to the origin for a window of 2, got 1",
-        ),
-        ({"steps": 3, "origin": "03/01/2024"}, "wide.csv: origin must be a time like 2024-01-05T23:00:00, got '03/01"),
-        ({"steps": 3, "origin": "noon"}, "wide.csv: origin must be a time like 2024-01-05T23:00:00, got 'noon'; pass"),
+        {"steps": 0},
+        {"steps": 10**12},
+        {"steps": 3, "every": 0},
+        {"steps": 3, "origin": "2030-01-01"},
+        {"steps": 3, "origin": "2024-01-01"},
+        {"steps": 3, "origin": "03/01/2024"},
+        {"steps": 3, "origin": "noon"},
     ],
 )
-def test_what_is_refused(options, message, stored, folder):
-    with pytest.raises(InputError, match=message):
-        path_table(stored, read_new(stored, [str(folder / "wide.csv")]), **options)
+def test_what_is_refused(options, stored, folder, refused):
+    refused(path_table, stored, read_new(stored, [str(folder / "wide.csv")]), **options)
 
 
-def test_pairs_and_partial_targets_are_refused(folder, tmp_path):
+def test_pairs_and_partial_targets_are_refused(folder, tmp_path, refused):
     made, _ = learn(folder / "pairs.npz", tmp_path / "pairs")
     fitted = Fitted.read(made.directory, CPU)
-    with pytest.raises(InputError, match="steps requires a run of a series, got a run of pairs"):
-        table_of(fitted, folder / "pairs.npz", 3)
+    refused(table_of, fitted, folder / "pairs.npz", 3)
     data = {"separator": ":", "covariates": "hour", "targets": "a", "horizon": 2}
     made, _ = learn(folder / "two.csv", tmp_path / "part", data=data)
     fitted = Fitted.read(made.directory, CPU)
     found = table_of(fitted, folder / "two.csv", 2, origin="2024-01-05 20:00")
     assert len(found) == 2 * 4  # all inputs are observed
-    with pytest.raises(InputError, match="paths of more than 2 steps require that all variables are predicted, but"):
-        table_of(fitted, folder / "two.csv", 3)
+    refused(table_of, fitted, folder / "two.csv", 3)
     short = pd.DataFrame(series(1), columns=NODES)
     made, _ = learn(folder / "wide.csv", tmp_path / "wide")
     fitted = Fitted.read(made.directory, CPU)
-    with pytest.raises(InputError, match="the table: the series must have at least 2 rows up to the origin"):
-        path_table(fitted, read_table(short, fitted.config.data, piece=True), 2)
+    refused(path_table, fitted, read_table(short, fitted.config.data, piece=True), 2)

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import tacit
+from commands import call
 from own_files import NODES, series
-from tacit.cli import main
 from tacit.graph import EdgeProbsPerPair, GraphDistribution
 from tacit.losses import EnergyScore
 from tacit.observation import ObservationModel
@@ -140,12 +140,6 @@ def panel(tmp_path):
     return tmp_path / "panel.csv"
 
 
-def tacit_command(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(argument) for argument in arguments])
-    return end.value.code
-
-
 def test_a_toy_of_each_kind_runs_through_the_command(registered, panel, tmp_path, capsys):
     config = tmp_path / "choices.toml"
     config.write_text(
@@ -155,7 +149,7 @@ def test_a_toy_of_each_kind_runs_through_the_command(registered, panel, tmp_path
         "[training]\nepochs = 2\ncompile = false\n"
     )
     run = tmp_path / "run"
-    assert tacit_command("fit", panel, "--config", config, "--out", run, "--quiet") == 0
+    assert call("fit", panel, "--config", config, "--out", run, "--quiet") == 0
     record = json.loads((run / "record.json").read_text())
     assert {record["config"][section][key] for section, key in (("model", "loss"), ("predictor", "kind"))} == {
         "twice",
@@ -164,13 +158,13 @@ def test_a_toy_of_each_kind_runs_through_the_command(registered, panel, tmp_path
     assert "no edge probabilities" in {one["values"].get("reason") for one in record["findings"]}
     assert (run / "report.html").is_file()
     capsys.readouterr()
-    assert tacit_command("predict", run, panel, "--json") == 0
+    assert call("predict", run, panel, "--json") == 0
     predictions = json.loads(capsys.readouterr().out)["predictions"]
     assert len(predictions) == 3 * 80 * len(NODES)
     assert {row["series"] for row in predictions} == {"p0", "p1", "p2"}
-    assert tacit_command("evaluate", run, panel, "--json") == 0
+    assert call("evaluate", run, panel, "--json") == 0
     assert json.loads(capsys.readouterr().out)["metrics"]["crps"] > 0
-    assert tacit_command("report", run, "--quiet") == 0
+    assert call("report", run, "--quiet") == 0
 
 
 @pytest.mark.parametrize("lift", ["loop", "vmap"])
@@ -194,27 +188,17 @@ def test_graphs_that_depend_on_the_series_are_learned(lift, compile, rng):
     torch.testing.assert_close(learned, probs, atol=0.1, rtol=0)
 
 
-def test_without_several_series_such_a_distribution_says_what_it_lacks(registered, tmp_path, capsys):
+def test_without_several_series_such_a_distribution_says_what_it_lacks(registered, tmp_path, wrong_call):
     pd.DataFrame(series(60), columns=NODES).to_csv(tmp_path / "one.csv", index_label="time")
     arguments = ["--set", "model.graph=by_series", "--window", 1, "--out", tmp_path / "run"]
-    assert tacit_command("fit", tmp_path / "one.csv", *arguments) == 2
-    assert "context must have series for BySeries" in capsys.readouterr().err
+    wrong_call("fit", tmp_path / "one.csv", *arguments)
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("model.loss=enrgy", "did you mean 'energy'? To add one, call tacit.register(\"loss\""),
-        ("predictor.kind=transformer", "predictor must be a registered name (convolution, feedforward, filter, gat,"),
-        ("observation.kind=laplace", 'To add one, call tacit.register("observation", "laplace", ...)'),
-        ("model.graph=scale_free", "graph must be a registered name (bernoulli), got 'scale_free'."),
-    ],
+    "setting", ["model.loss=enrgy", "predictor.kind=transformer", "observation.kind=laplace", "model.graph=scale_free"]
 )
-def test_an_unregistered_name_says_what_is_registered_and_how_to_register(setting, message, tmp_path, capsys):
+def test_an_unregistered_name_says_what_is_registered_and_how_to_register(setting, tmp_path, wrong_call):
     pd.DataFrame(series(60), columns=NODES).to_csv(tmp_path / "one.csv", index_label="time")
-    assert tacit_command("fit", tmp_path / "one.csv", "--set", setting, "--out", tmp_path / "run", "--quiet") == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert len(error.splitlines()) == 1
+    wrong_call("fit", tmp_path / "one.csv", "--set", setting, "--out", tmp_path / "run", "--quiet")
     assert not (tmp_path / "run").exists()

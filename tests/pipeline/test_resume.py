@@ -12,22 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from commands import call
 from stopped_runs import QUICK, begin, content, end, signal_at_step
-from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
 from tacit.pipeline import Fitted, fitting, job
 from tacit.pipeline.job import CHECKPOINT
 from tacit.records import CALL, RECORD, read_run
-from tacit.training.checkpoint import KIND, Checkpoints
+from tacit.training import Checkpoints
+from tacit.training.checkpoint import KIND
 
 kill_at_step = partial(signal_at_step, number=signal.SIGKILL)
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return caught.value.code
 
 
 def everything(run):
@@ -352,10 +347,7 @@ def cut(path):
     ("change", "message"),
     [
         (lambda run: cut(run / CHECKPOINT), "checkpoint.safetensors is a damaged checkpoint"),
-        (
-            lambda run: (run / CHECKPOINT).write_bytes(b"foreign"),
-            "must be a checkpoint of tacit, but is damaged or",
-        ),
+        (lambda run: (run / CHECKPOINT).write_bytes(b"foreign"), "must be a checkpoint of tacit, but is damaged or"),
         (lambda run: cut(run / CALL), "call.json is damaged, so the run cannot be resumed; run the command again"),
         (
             lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"format": 3', '"format": 4')),

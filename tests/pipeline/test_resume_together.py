@@ -14,8 +14,8 @@ from tacit.locks import LOCK
 from tacit.pipeline import job
 from tacit.pipeline.job import CHECKPOINT
 from tacit.records import CALL, RECORD
-from tacit.training import checkpoint
-from tacit.training.checkpoint import KIND, Checkpoints
+from tacit.training import Checkpoints, checkpoint
+from tacit.training.checkpoint import KIND
 from tacit.training.processes import LOST
 
 WHOLE = "edges.csv", "forecasts.csv", "history.jsonl", "lags.csv", "model.safetensors", RECORD

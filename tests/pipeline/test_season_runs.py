@@ -8,7 +8,6 @@ import torch
 from own_files import learn
 from tacit import LatentGraphForecaster
 from tacit.config import AssessmentOptions, DataOptions
-from tacit.errors import InputError
 from tacit.pipeline import Fitted, evaluate, forecast_table, read_new
 
 CPU = torch.device("cpu")
@@ -44,7 +43,7 @@ def test_edges_of_a_season_are_those_that_act_in_it(frame):
     assert set(dry.predict(frame).index.month) == {1, 2, 3, 4, 5, 9, 10, 11, 12}
 
 
-def test_a_stored_run_reads_new_data_the_same_way(frame, tmp_path):
+def test_a_stored_run_reads_new_data_the_same_way(frame, tmp_path, refused):
     frame.to_csv(tmp_path / "table.csv")
     data = {"covariates": ["regime"], "calendar": ["month"], "where": "month in (2, 3, 4, 5)", "window": 2}
     job, _ = learn(tmp_path / "table.csv", tmp_path / "run", data=data)
@@ -60,24 +59,21 @@ def test_a_stored_run_reads_new_data_the_same_way(frame, tmp_path):
     scores = evaluate(fitted, read_new(fitted, [str(tmp_path / "new.csv")]))
     assert scores["pairs"] == len(days) - 2
     days.replace({"regime": {"dry": "snow"}}).to_csv(tmp_path / "snow.csv")
-    with pytest.raises(InputError, match=r"snow.csv: covariate 'regime' must have the levels .*, got 'snow' in row 1"):
-        read_new(fitted, [str(tmp_path / "snow.csv")])
+    refused(read_new, fitted, [str(tmp_path / "snow.csv")])
 
 
-def test_one_level_is_no_covariate(frame):
+def test_one_level_is_no_covariate(frame, refused):
     model = LatentGraphForecaster(window=1, assessment=OFF, covariates=["regime"])
-    with pytest.raises(InputError, match="covariate 'regime' must have two levels or more, got only 'dry'; leave it"):
-        model.fit(frame.assign(regime="dry"))
+    refused(model.fit, frame.assign(regime="dry"))
 
 
-def test_pairs_have_no_season(tmp_path):
+def test_pairs_have_no_season(tmp_path, refused):
     x = np.random.default_rng(0).normal(size=(50, 2, 1))
     np.savez(tmp_path / "pairs.npz", x=x, y=x)
-    with pytest.raises(InputError, match=r"where in \[data\] has no meaning for .*pairs.npz, which has pairs x and y"):
-        learn(tmp_path / "pairs.npz", tmp_path / "run", data={"where": "month == 3"})
+    refused(learn, tmp_path / "pairs.npz", tmp_path / "run", data={"where": "month == 3"})
 
 
-def test_paths_know_the_calendar_of_coming_times(frame):
+def test_paths_know_the_calendar_of_coming_times(frame, refused):
     plain = frame.drop(columns="regime")
     data = DataOptions(calendar=("month", "weekday"), where="month in (3, 4, 5)")
     model = LatentGraphForecaster(window=2, assessment=OFF, data=data).fit(plain)
@@ -87,5 +83,4 @@ def test_paths_know_the_calendar_of_coming_times(frame):
     np.testing.assert_allclose(ahead, known, rtol=1e-5)  # there the covariates are those of rows of the table
     assert any("that do not are forecast too" in note for note in ahead.attrs["notes"])
     regimes = LatentGraphForecaster(window=2, assessment=OFF, covariates="regime").fit(frame)
-    with pytest.raises(InputError, match=r"covariate 'regime' must be known until .* for these steps"):
-        regimes.predict(frame, steps=4)
+    refused(regimes.predict, frame, steps=4)

@@ -7,7 +7,6 @@ import torch
 
 from own_files import NODES, quick, series
 from tacit.config import DataOptions, FitConfig, override
-from tacit.errors import InputError
 from tacit.pipeline import (
     Fitted,
     evaluate,
@@ -123,7 +122,7 @@ def test_effects_are_in_deviations_within_series(folder):
     assert abs(effects).max() < 1
 
 
-def test_resuming_requires_the_same_files(folder, tmp_path):
+def test_resuming_requires_the_same_files(folder, tmp_path, refused):
     place = tmp_path / "copy"
     place.mkdir()
     for file in folder.glob("*.csv"):
@@ -134,11 +133,10 @@ def test_resuming_requires_the_same_files(folder, tmp_path):
     request = Request(sources=[str(place)], files=files, **stored)
     request.require_same_files()
     (place / "new.csv").write_text("time,north\n0,1\n")
-    with pytest.raises(InputError, match=r"new\.csv was added since the run started; remove it"):
-        request.require_same_files()
+    refused(request.require_same_files)
 
 
-def test_wrong_calls(folder, tmp_path):
+def test_wrong_calls(folder, tmp_path, refused):
     hourly = pd.DataFrame(series(50), columns=NODES, index=pd.date_range("2024-01-01", periods=50, freq="h"))
     daily = hourly.set_axis(pd.date_range("2024-01-01", periods=50, freq="D"))
     for name, frame in (("hourly", hourly), ("daily", daily)):
@@ -146,17 +144,12 @@ def test_wrong_calls(folder, tmp_path):
     np.savez(tmp_path / "pairs.npz", x=np.ones((3, 2)), y=np.ones((3, 2)))
     (tmp_path / "empty").mkdir()
     first = files_of(folder)[0]
-    calls = {
-        "the folder must have tables": [str(tmp_path / "empty")],
-        "must name every file once, got .*day0.csv twice": [first, first],
-        "several files must be tables of series, got pairs": [first, str(tmp_path / "pairs.npz")],
-        "daily.csv must have steps of 3600 seconds, as .*hourly.csv has, got steps of 86400 seconds": [
-            str(tmp_path / "hourly.csv"),
-            str(tmp_path / "daily.csv"),
-        ],
-        "there is no such file": [first, str(tmp_path / "none.csv")],
-        "must have dates or numbers as times, as series 1 has": [first, str(tmp_path / "daily.csv")],
-    }
-    for message, sources in calls.items():
-        with pytest.raises(InputError, match=message):
-            read_sources(sources, DataOptions())
+    for sources in (
+        [str(tmp_path / "empty")],
+        [first, first],
+        [first, str(tmp_path / "pairs.npz")],
+        [str(tmp_path / "hourly.csv"), str(tmp_path / "daily.csv")],
+        [first, str(tmp_path / "none.csv")],
+        [first, str(tmp_path / "daily.csv")],
+    ):
+        refused(read_sources, sources, DataOptions())

@@ -13,15 +13,20 @@ from structural import LAGGED, WITHIN, know_edges, plan_of, structural_series, t
 from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.config import AssessmentOptions, FitConfig, GraphOptions
 from tacit.edges import OPEN
-from tacit.errors import InputError
 from tacit.observation import GaussianNoise
-from tacit.pipeline import closed_form, fitting, resolve
-from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.fitting import conclude, learn
-from tacit.pipeline.inference import samples
-from tacit.pipeline.job import run_fit
-from tacit.pipeline.paths import path_samples
-from tacit.pipeline.sources import read_source, read_table
+from tacit.pipeline import (
+    Fitted,
+    closed_form,
+    fitting,
+    learn,
+    path_samples,
+    read_source,
+    read_table,
+    resolve,
+    run_fit,
+    samples,
+)
+from tacit.pipeline.fitting import conclude
 from tacit.sklearn import LatentGraphForecaster
 
 SHORT = {"assessment": {"bootstrap_replicas": 0, "controls": False}}
@@ -128,45 +133,41 @@ def test_a_row_without_a_source_within_the_step_does_not_count(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("sections", "said"),
+    "sections",
     [
-        ({"predictor": {"kind": "feedforward"}}, r"kind in \[predictor\] is not possible with simultaneous"),
-        ({"predictor": {"activation": "tanh"}}, r"activation in \[predictor\]"),
-        ({"observation": {"kind": "gaussian_input"}}, r"kind in \[observation\]"),
-        ({"training": {"epochs": 5}}, r"epochs in \[training\] .* got 5; leave it out"),
-        ({"model": {"loss": "mmd"}}, r"loss in \[model\]"),
-        ({"data": {"horizon": 2}}, r"horizon in \[data\] .* got 2; use horizon 1"),
-        ({"graph": {"symmetric": True}}, r"symmetric in \[graph\]"),
-        ({"graph": {"self_loops": True}}, r"self_loops in \[graph\]"),
-        ({"graph": {"layout": "table"}}, r"layout in \[graph\]"),
-        ({"graph": {"evidence": "none"}}, r"evidence in \[graph\]"),
+        {"predictor": {"kind": "feedforward"}},
+        {"predictor": {"activation": "tanh"}},
+        {"observation": {"kind": "gaussian_input"}},
+        {"training": {"epochs": 5}},
+        {"model": {"loss": "mmd"}},
+        {"data": {"horizon": 2}},
+        {"graph": {"symmetric": True}},
+        {"graph": {"self_loops": True}},
+        {"graph": {"layout": "table"}},
+        {"graph": {"evidence": "none"}},
     ],
 )
-def test_options_that_do_not_go_together_are_refused_before_a_file_is_read(sections, said):
+def test_options_that_do_not_go_together_are_refused_before_a_file_is_read(sections, refused):
     sections = {**sections, "graph": {"simultaneous": True, **sections.get("graph", {})}}
     config = FitConfig.model_validate(sections)
-    with pytest.raises(InputError, match=said):
-        run_fit("there is no such file.csv", config, Path("run"), device=torch.device("cpu"))
+    refused(run_fit, "there is no such file.csv", config, Path("run"), device=torch.device("cpu"))
 
 
-def test_pairs_and_several_variables_are_refused(tmp_path):
+def test_pairs_and_several_variables_are_refused(tmp_path, refused):
     rng, graph = np.random.default_rng(0), {"simultaneous": True}
     np.savez(tmp_path / "pairs.npz", x=rng.normal(size=(60, 3)), y=rng.normal(size=(60, 3)))
     two = pd.DataFrame(rng.normal(size=(60, 4)), columns=["a:x", "a:y", "b:x", "b:y"]).rename_axis("time")
     two.to_csv(tmp_path / "two.csv")
-    for name, options, said in (
-        ("pairs.npz", {}, "requires a series, got pairs without time; leave it out"),
-        ("two.csv", {"separator": ":"}, r"requires one target variable, got 2 \(x, y\); name one with targets"),
-    ):
+    for name, options in (("pairs.npz", {}), ("two.csv", {"separator": ":"})):
         config = FitConfig.model_validate({"graph": graph, "data": options})
-        with pytest.raises(InputError, match=said):
-            resolve(
-                read_source(str(tmp_path / name), config.data),
-                config,
-                seed=0,
-                device=torch.device("cpu"),
-                command="tacit fit",
-            )
+        refused(
+            resolve,
+            read_source(str(tmp_path / name), config.data),
+            config,
+            seed=0,
+            device=torch.device("cpu"),
+            command="tacit fit",
+        )
 
 
 def test_stopped_after_the_fit_what_is_open_stays_open(monkeypatch):

@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from commands import call
 from tacit.assessment.evidence.misfit import SMALLEST
-from tacit.cli import main
 from tacit.config import AssessmentOptions, GraphOptions
-from tacit.errors import InputError
 from tacit.sklearn import LatentGraphForecaster
 
 
@@ -46,30 +45,21 @@ def test_the_command_has_it_too(tmp_path):
     strong_and_weak().to_csv(table, index=False)
     for number, options in enumerate((["--smallest-effect", "0"], ["--set", "graph.smallest_effect=0"])):
         out = tmp_path / str(number)
-        with pytest.raises(SystemExit) as caught:
-            main(["fit", str(table), "--quick", "--quiet", "--window", "1", "--out", str(out), *options])
-        assert caught.value.code == 0
+        assert call("fit", table, "--quick", "--quiet", "--window", "1", "--out", out, *options) == 0
         record = json.loads((out / "record.json").read_text())
         assert record["config"]["graph"]["smallest_effect"] == record["evidence"]["smallest_effect"] == 0
         assert record["evidence"]["listed_from"] > 0.9
 
 
 @pytest.mark.parametrize("value", ["-0.1", "1", "nan", "inf", "much"])
-def test_other_values_are_refused_in_one_line(value, tmp_path, capsys):
+def test_other_values_are_refused_in_one_line(value, tmp_path, wrong_call):
     table = tmp_path / "table.csv"
     strong_and_weak(100).to_csv(table, index=False)
-    with pytest.raises(SystemExit) as caught:
-        main(["fit", str(table), "--quiet", "--out", str(tmp_path / "run"), f"--smallest-effect={value}"])
-    error = capsys.readouterr().err
-    assert caught.value.code == 2
-    assert error.count("\n") == 1
-    assert "smallest_effect in [graph]" in error
-    assert value in error
+    wrong_call("fit", table, "--quiet", "--out", tmp_path / "run", f"--smallest-effect={value}")
 
 
-def test_it_requires_regressions():
-    with pytest.raises(InputError, match=r"smallest_effect in \[graph\] requires regressions .* got 0.1"):
-        listed(strong_and_weak(200), smallest_effect=0.1, evidence="none")
+def test_it_requires_regressions(refused):
+    refused(listed, strong_and_weak(200), smallest_effect=0.1, evidence="none")
 
 
 def test_the_default_is_that_of_the_regressions():

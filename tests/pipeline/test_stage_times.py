@@ -11,7 +11,7 @@ from tacit import LatentGraphRegressor
 from tacit.config import AssessmentOptions
 from tacit.pipeline import job, plan
 from tacit.pipeline.state import StageTimes, TimedListener
-from tacit.report.page import write_page
+from tacit.report import write_page
 from tacit.training import Listener
 
 EVERYTHING = {"graph": {"evidence": "auto"}, "assessment": {"bootstrap_replicas": 6, "controls": True}}

@@ -2,10 +2,8 @@
 
 import itertools
 
-import pytest
 import torch
 
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, CandidateEdges
 from tacit.observation import SimultaneousNoise
 from tacit.predictors import GraphFilter, SimultaneousFilter
@@ -99,17 +97,14 @@ def test_graphs_of_their_own_and_shared_ones_give_the_same():
     torch.testing.assert_close(shared, own, atol=1e-12, rtol=0)
 
 
-def test_a_cycle_is_refused_and_a_table_too():
-    with pytest.raises(InputError, match="no cycle within a step, got one through node 0"):
-        sources_first(torch.tensor([[0, 1, 0], [0, 0, 1], [1, 0, 0]]))
+def test_a_cycle_is_refused_and_a_table_too(refused):
+    refused(sources_first, torch.tensor([[0, 1, 0], [0, 0, 1], [1, 0, 0]]))
     predictor = SimultaneousFilter(3, 2, 1)
-    with pytest.raises(InputError, match="allowed must have shape"):
-        predictor.allow_within(torch.zeros(2, 2))
+    refused(predictor.allow_within, torch.zeros(2, 2))
     table = CandidateEdges.from_edges(torch.tensor([1]), torch.tensor([0]), num_nodes=3)
     graph = BernoulliGraph(torch.full((3, 1), 0.5), candidates=table)
     graphs = graph.as_operator(graph.sample(2, generator=torch.Generator().manual_seed(0)))
-    with pytest.raises(InputError, match="requires graphs over all pairs of nodes"):
-        predictor(torch.zeros(1, 3, 2), graphs)
+    refused(predictor, torch.zeros(1, 3, 2), graphs)
 
 
 def test_a_pair_counts_where_the_sources_within_the_step_are_known():

@@ -14,9 +14,8 @@ from made_runs import make_run, run_of_matrices, with_edges, with_forecasts
 from tacit.assessment.evaluation import oracle_edge_prob_mae
 from tacit.edges import EdgeIndex, EdgeTable
 from tacit.records import Record
-from tacit.report import content
+from tacit.report import content, strongest_edges, write_page
 from tacit.report.content import answer, leading_edges, run_content, shortened, start_threshold, verdict
-from tacit.report.page import strongest_edges, write_page
 
 ENDS = ("source", "target")
 

@@ -11,9 +11,9 @@ from matplotlib.colors import to_rgb
 from made_runs import make_run, run_of_matrices
 from tacit.edges import EdgeTable
 from tacit.records import Record
-from tacit.report import draw_network
-from tacit.report.network import MOST_EDGES, draw_run_network, shown_edges
-from tacit.report.places import MOST_PLACED, circle, run_places, spring_layout
+from tacit.report import draw_network, run_places, shown_edges
+from tacit.report.network import MOST_EDGES, draw_run_network
+from tacit.report.places import MOST_PLACED, circle, spring_layout
 
 NAMES = ["a", "$b_", "<i>c</i>"]
 PLACES = np.array([[40.0, 116.0], [40.5, 117.0], [39.5, 116.5]])

@@ -5,10 +5,10 @@ import pytest
 
 from made_runs import run_of_matrices
 from tacit.records import Record
+from tacit.report import rank_shares, reliability_points, strongest_edges, write_page
 from tacit.report.content import run_content
-from tacit.report.figures import coverage_points, draw_ranks, draw_reliability, rank_shares, reliability_points
+from tacit.report.figures import coverage_points, draw_ranks, draw_reliability
 from tacit.report.network import draw_run_network
-from tacit.report.page import strongest_edges, write_page
 from tacit.words import FindingKind, find
 
 PROBS = [[0.1, 0.72, 0.05], [0.78, 0.1, 0.6], [0.0, 0.3, 0.1]]

@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
+from own_files import NODES, series
 from tacit import LatentGraphForecaster, LatentGraphRegressor
 from tacit.assessment.uncertainty import acting
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
@@ -14,13 +17,144 @@ from tacit.errors import InputError
 from tacit.losses import ExpectedError
 from tacit.observation import GaussianNoise
 from tacit.pipeline import std_errors
-from tiny_fits import random_pairs
+from tiny_fits import OneLayer, forecaster, one_layer, random_pairs, regressor
 
 QUICK = {
     "training": TrainingOptions(epochs=3, replicas=1, compile=False),
     "assessment": AssessmentOptions(enabled=False),
     "point_graphs": 50,
 }
+
+
+TIMES = pd.date_range("2024-01-01", periods=120, freq="h", name="time")
+
+
+@pytest.fixture(scope="module", params=["pairs", "series"])
+def case(request):
+    """Return a function that makes the estimator, and its data: X and y, or the table of a series."""
+    if request.param == "pairs":
+        return regressor, random_pairs(60)
+    return forecaster, (pd.DataFrame(series(), columns=NODES, index=TIMES),)
+
+
+@pytest.fixture(scope="module")
+def fitted(case):
+    make, data = case
+    return make().fit(*data)
+
+
+def same(one, other):
+    np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_same_state_same_result_and_a_refit_starts_afresh(case, fitted):
+    _, data = case
+    again = clone(fitted)
+    assert again.get_params() == fitted.get_params()
+    assert not hasattr(again, "edge_probs_")
+    for _ in range(2):
+        same(again.fit(*data).edge_probs_, fitted.edge_probs_)
+        same(again.predict(data[0]), fitted.predict(data[0]))
+    other = clone(fitted).set_params(random_state=1).fit(*data)
+    assert not np.array_equal(other.edge_probs_, fitted.edge_probs_)
+
+
+def test_random_states_are_those_of_scikit_learn(case, fitted):
+    make, data = case
+    drawn = [clone(fitted).set_params(random_state=None).fit(*data).edge_probs_ for _ in range(2)]
+    assert not np.array_equal(*drawn)
+    first, second = (make(random_state=np.random.RandomState(3)).fit(*data) for _ in range(2))
+    same(first.edge_probs_, second.edge_probs_)
+    assert not np.array_equal(second.fit(*data).edge_probs_, first.edge_probs_)  # the state has moved on
+    x = data[0][:4]
+    same(fitted.sample(x, 5), fitted.sample(x, 5, random_state=0))
+    assert not np.array_equal(fitted.sample(x, 50), fitted.sample(x, 50, random_state=np.random.default_rng(1)))
+
+
+def test_pickles_and_files(case, fitted, tmp_path):
+    x = case[1][0]
+    fitted.save(tmp_path / "model")
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]
+    for restored in (pickle.loads(pickle.dumps(fitted)), type(fitted).load(tmp_path / "model")):
+        same(restored.predict(x), fitted.predict(x))
+        same(restored.sample(x, 5), fitted.sample(x, 5))
+        pd.testing.assert_frame_equal(restored.edges_, fitted.edges_)
+        assert restored.get_params() == fitted.get_params()
+        assert restored.evaluate() == fitted.evaluate()
+        for name in ("history_", "replicas_", "best_replica_"):
+            assert getattr(restored, name) == getattr(fitted, name)
+
+
+@pytest.mark.parametrize("own", [OneLayer, one_layer])
+def test_a_predictor_of_ones_own_is_used_and_not_changed(own, case):
+    """A module, or a function that makes it; nothing that was passed changes, no global generator is used."""
+    make, data = case
+    channels = 1 if len(data) == 2 else 2
+    predictor = OneLayer(channels) if own is OneLayer else one_layer
+    before, given = np.random.get_state()[1].copy(), [np.array(part) for part in data]
+    model = make(predictor=predictor).fit(*data)
+    assert np.isfinite(np.asarray(model.predict(data[0]))).all()
+    assert isinstance(model.predictor_, OneLayer)
+    same(before, np.random.get_state()[1])
+    assert all(np.array_equal(part, old) for part, old in zip(data, given, strict=True))
+    kept = pickle.loads(pickle.dumps(make(predictor=predictor))).predictor
+    if own is OneLayer:
+        assert torch.equal(predictor.weight, OneLayer(channels).weight)
+        assert isinstance(kept, OneLayer)
+    else:
+        assert kept is one_layer
+
+
+def test_the_assessment_and_the_page_are_part_of_fit(case, tmp_path, refused):
+    make, data = case
+    assessed = {"enabled": True, "bootstrap_replicas": 4, "controls": True}
+    model = make(predictor="filter", observation="auto", assessment=assessed).fit(*data)
+    assert model.record_.config["predictor"]["warm_start"] is True
+    nodes = len(model.nodes_)
+    assert model.edge_std_errors_.shape == model.edge_identifiable_.shape == (nodes, nodes)
+    assert {"ridge regression", "no graph", "full graph"} <= set(model.record_.references)
+    assert model.record_.goodness["fits"] in (True, False)
+    assert any(line.startswith("Standard errors from") for line in model.findings_)
+    assert model.evaluate()["findings"] == model.findings_
+    assert {"low", "high", "bagged", "std_error", "identifiable"} <= set(model.edges_)
+    assert len(model.edge_intervals(0.9)) == nodes**2
+    text = model.report(tmp_path / "page.html").read_text()
+    assert text.startswith("<!doctype html>")
+    assert "Standard errors from" in text
+    assert ("X and y" if len(data) == 2 else "the table, value, 1 step ahead") in text
+    refused(model.report, tmp_path / "no" / "page.html")
+
+
+def test_what_is_not_fitted_says_so(case, tmp_path):
+    make, data = case
+    for ask in ("predict", "sample", "score", "identify", "estimate_std_errors", "goodness_of_fit", "report"):
+        arguments = [tmp_path / "other.html"] if ask == "report" else data[:1] if ask in ("predict", "sample") else data
+        with pytest.raises(NotFittedError, match="instance is not fitted yet; call fit"):
+            getattr(make(), ask)(*arguments)
+    assert not hasattr(make(), "edges_")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("package", ["polars", "pyarrow", "xarray"])
+def test_tables_of_other_packages(package, case):
+    module = pytest.importorskip(package)
+    make, data = case
+    rows = "pair" if len(data) == 2 else "time"
+    frames = [pd.DataFrame(part).rename(columns=str).rename_axis(rows) for part in data]
+
+    def of(frame):
+        if package == "xarray":
+            return module.DataArray(frame, dims=(rows, "node"))
+        frame = frame.reset_index(drop=rows == "pair")
+        return module.from_pandas(frame) if package == "polars" else module.Table.from_pandas(frame)
+
+    model, plain = make().fit(*map(of, frames)), make().fit(*frames)
+    assert model.nodes_ == list(frames[0].columns)
+    same(model.edge_probs_, plain.edge_probs_)
+    same(model.predict(of(frames[0])), plain.predict(frames[0]))
+    if len(data) == 1:  # several tables are several series
+        both = make().fit([of(frames[0]), frames[0]])
+        assert both.predict([of(frames[0])]).shape == (119, 4)
 
 
 def table(rows=120, seed=0):
@@ -41,16 +175,11 @@ def test_a_large_offset_changes_nothing(offset):
     assert moved.score(table() + offset) == pytest.approx(plain.score(table()), abs=1e-4)
 
 
-@pytest.mark.parametrize("observation", [GaussianNoise(3), print, 3])
-def test_an_observation_model_is_named_not_passed(observation):
-    with pytest.raises(InputError, match=r"observation must be ObservationOptions\(...\) or a name, got"):
-        LatentGraphRegressor(observation=observation, **QUICK).fit(*random_pairs(60))
-
-
-@pytest.mark.parametrize("mask", [np.ones((2, 2), bool), np.ones((3, 2), bool)])
-def test_a_mask_of_another_shape_is_refused(mask):
-    with pytest.raises(InputError, match=r"candidates must be a mask of booleans of shape \(3, 3\), got"):
-        LatentGraphRegressor(candidates=mask, **QUICK).fit(*random_pairs(60))
+def test_an_observation_model_is_named_and_a_mask_has_the_shape_of_the_graph(refused):
+    for observation in (GaussianNoise(3), print, 3):
+        refused(LatentGraphRegressor(observation=observation, **QUICK).fit, *random_pairs(60))
+    for mask in (np.ones((2, 2), bool), np.ones((3, 2), bool)):
+        refused(LatentGraphRegressor(candidates=mask, **QUICK).fit, *random_pairs(60))
 
 
 @pytest.mark.parametrize("of", [np.asarray, torch.tensor])

@@ -7,7 +7,6 @@ import pytest
 from gated_tables import gated
 from tacit import LatentGraphForecaster, LatentGraphRegressor
 from tacit.config import AssessmentOptions, GraphOptions
-from tacit.errors import InputError
 
 QUICK = {"predictor": "filter", "assessment": AssessmentOptions(enabled=False)}
 
@@ -31,20 +30,6 @@ def test_the_table_of_situations_is_an_attribute(forecaster):
     assert by.probability[1] > by.probability[0]
 
 
-def test_a_saved_estimator_predicts_the_same(forecaster, table, tmp_path):
-    forecaster.save(tmp_path / "model.safetensors")
-    loaded = LatentGraphForecaster.load(tmp_path / "model.safetensors")
-    pd.testing.assert_frame_equal(loaded.predict(table), forecaster.predict(table))
-    pd.testing.assert_frame_equal(loaded.edges_by_, forecaster.edges_by_)
-    assert loaded.edges_["varies"].tolist() == forecaster.edges_["varies"].tolist()
-
-
-def test_the_situation_of_each_row_is_used(forecaster, table):
-    other = table.assign(season=np.where(table.season == "dry", "wet", "dry"))
-    differences = (forecaster.predict(table) - forecaster.predict(other)).abs().mean()
-    assert differences["lake"] > 0.1
-
-
 def test_it_must_be_asked(table):
     model = LatentGraphForecaster(window=1, **QUICK).fit(table.drop(columns="season"))
     with pytest.raises(AttributeError, match="set depends_on or regimes in GraphOptions"):
@@ -52,13 +37,7 @@ def test_it_must_be_asked(table):
     assert "varies" not in model.edges_
 
 
-def test_later_stages_refuse_it(forecaster, table):
-    for call in (forecaster.estimate_std_errors, forecaster.identify):
-        with pytest.raises(InputError, match="requires a graph with one probability per edge"):
-            call(table)
-
-
-def test_pairs_take_covariates():
+def test_pairs_take_covariates(refused):
     rng = np.random.default_rng(0)
     x, gate = rng.normal(size=(900, 2)), pd.DataFrame({"gate": rng.choice(["open", "shut"], size=900)})
     acts = rng.random(900) < np.where(gate.gate == "open", 0.9, 0.1)
@@ -69,8 +48,6 @@ def test_pairs_take_covariates():
     one = np.array([[0.0, 1.0]])
     open_, shut = (model.predict(one, covariates={"gate": [word]})[0, 0] for word in ("open", "shut"))
     assert open_ > shut + 0.5
-    with pytest.raises(InputError, match="depends_on names 'gate', but there are no covariates"):
-        model.predict(one)
-    with pytest.raises(InputError, match="must have the levels of the training data, open, shut, got 'ajar'"):
-        model.predict(one, covariates={"gate": ["ajar"]})
+    refused(model.predict, one)
+    refused(model.predict, one, covariates={"gate": ["ajar"]})
     assert model.score(x, y, covariates=gate) > 0

@@ -3,10 +3,10 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
+from torch import nn
 
-from tacit import LatentGraphRegressor
+from tacit import LatentGraphForecaster, LatentGraphRegressor
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, PredictorOptions, TrainingOptions
-from tacit.errors import InputError
 from tiny_fits import regressor
 
 
@@ -21,7 +21,7 @@ def fitted(pairs):
     return regressor().fit(*pairs)
 
 
-def test_tables_bring_names(pairs):
+def test_tables_bring_names(pairs, refused):
     x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
     model = regressor().fit(x, y)
     assert model.nodes_ == model.feature_names_in_.tolist() == ["a", "b", "c"]
@@ -35,12 +35,11 @@ def test_tables_bring_names(pairs):
     assert model.to_networkx().edges["a", "b"]["probability"] == pytest.approx(model.edge_probs_[1, 0])
     with pytest.raises(ValueError, match="Feature names must be in the same order"):
         model.predict(x[["b", "a", "c"]])
-    with pytest.raises(InputError, match="y must have the nodes of X in their order, got 'b' where X has 'a'"):
-        clone(model).fit(x, y[["b", "a", "c"]])
+    refused(clone(model).fit, x, y[["b", "a", "c"]])
     assert regressor().fit(pairs[0], y).nodes_ == ["a", "b", "c"]
 
 
-def test_a_table_with_channels_is_the_array_with_channels(pairs):
+def test_a_table_with_channels_is_the_array_with_channels(pairs, refused):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 3, 2))
     columns = pd.MultiIndex.from_product([["a", "b", "c"], ["pm25", "wind"]])
@@ -51,10 +50,8 @@ def test_a_table_with_channels_is_the_array_with_channels(pairs):
     array = regressor().fit(x, pairs[1])
     np.testing.assert_array_equal(model.predict(table), array.predict(x))
     shuffled = table[[("a", "wind"), ("b", "wind"), ("c", "wind"), ("a", "pm25"), ("b", "pm25"), ("c", "pm25")]]
-    with pytest.raises(InputError, match="X must have the channels of the fit in order"):
-        model.predict(shuffled)
-    with pytest.raises(InputError, match="same channels for all nodes, but 'b' has no column 'wind'"):
-        model.predict(table.drop(columns=[("b", "wind")]))
+    refused(model.predict, shuffled)
+    refused(model.predict, table.drop(columns=[("b", "wind")]))
 
 
 def test_tensors_and_targets_with_channels(pairs):
@@ -70,27 +67,26 @@ def test_tensors_and_targets_with_channels(pairs):
 
 
 BAD_PARAMETERS = {
-    "predictor": ("convolutions", "predictor must be a registered name .*did you mean 'convolution'?"),
-    "observation": ("Gaussian", "observation must be a registered name .*, got 'Gaussian'; did you mean 'gaussian'?"),
-    "loss": ("enrgy", "loss must be a registered name .*, got 'enrgy'; did you mean 'energy'?"),
-    "training": ({"epochs": 3}, r"training must be TrainingOptions\(...\), got .*; pass for example TrainingOptions"),
-    "data": (TrainingOptions(), r"data must be DataOptions\(...\), got .*; pass for example DataOptions"),
-    "density": (1.5, "density in .graph. is not usable: .*less than 1, got 1.5"),
-    "random_state": (-1, "random_state must be an integer of at least 0, a generator or None, got -1"),
-    "device": ("gpu", "device must be one of auto, cpu, cuda, cuda:N, got 'gpu'"),
-    "candidates": (3, "candidates must be edges as \\(source, target\\), got 3"),
+    "predictor": "convolutions",
+    "observation": "Gaussian",
+    "loss": "enrgy",
+    "training": {"epochs": 3},
+    "data": TrainingOptions(),
+    "density": 1.5,
+    "random_state": -1,
+    "device": "gpu",
+    "candidates": 3,
 }
 
 
 @pytest.mark.parametrize("name", BAD_PARAMETERS)
-def test_bad_parameters_are_refused_at_fit(name, pairs, unchecked):
-    value, message = BAD_PARAMETERS[name]
+def test_bad_parameters_are_refused_at_fit(name, pairs, unchecked, refused):
+    value = BAD_PARAMETERS[name]
     model = regressor().set_params(**{name: value})
-    with pytest.raises(InputError, match=message):
-        model.fit(*pairs)
+    refused(model.fit, *pairs)
 
 
-def test_bad_data(fitted, pairs):
+def test_bad_data(fitted, pairs, refused):
     x, y = pairs
     gap = x.copy()
     gap[0, 0] = np.inf
@@ -106,49 +102,108 @@ def test_bad_data(fitted, pairs):
             regressor().fit(bad_x, bad_y)
     with pytest.raises(ValueError, match="X has 2 features, but LatentGraphRegressor is expecting 3"):
         fitted.predict(x[:, :2])
-    with pytest.raises(InputError, match="X must have 1 channels per node as in fit, got 2"):
-        fitted.predict(np.stack([x, x], -1))
+    refused(fitted.predict, np.stack([x, x], -1))
     with pytest.raises(TypeError, match="sample_weight"):
         LatentGraphRegressor().fit(x, y, sample_weight=np.ones(60))
     for name in ("edge_probs_", "history_", "nodes_"):
         assert not hasattr(LatentGraphRegressor(), name)
 
 
-def test_options_are_checked_where_they_are_made():
+def test_options_are_checked_where_they_are_made(refused):
     """In one line: the estimators take options that are right already."""
-    for make in (
-        lambda: TrainingOptions(epochs=0),
-        lambda: TrainingOptions(batch_size=2.5),
-        lambda: TrainingOptions(replicas=0),
-        lambda: DataOptions(validation_fraction=1.0),
-        lambda: DataOptions(scale="perhaps"),
-        lambda: PredictorOptions(hidden=(0,)),
-        lambda: GraphOptions(forbidden=3),
-        lambda: GraphOptions(layout="tabel"),
-        lambda: AssessmentOptions(bootstrap_replica=3),
+    refused(TrainingOptions, epochs=0)
+    refused(TrainingOptions, batch_size=2.5)
+    refused(TrainingOptions, replicas=0)
+    refused(DataOptions, validation_fraction=1.0)
+    refused(DataOptions, scale="perhaps")
+    refused(PredictorOptions, hidden=(0,))
+    refused(GraphOptions, forbidden=3)
+    refused(GraphOptions, layout="tabel")
+    refused(AssessmentOptions, bootstrap_replica=3)
+
+
+# ---------------------------------------------------------------- missing values in X
+
+
+QUICK = {
+    "training": TrainingOptions(epochs=2, replicas=1, compile=False),
+    "assessment": AssessmentOptions(enabled=False),
+}
+
+
+@pytest.fixture(scope="module")
+def pairs_missing_inputs():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    y = x + 2 * x[:, [1, 1, 1]] * [1, 0, 0] + 0.1 * rng.normal(size=x.shape)  # node 0 reads node 1
+    return np.where(rng.random(x.shape) < 0.1, np.nan, x), y
+
+
+def test_fit_predict_and_save(pairs_missing_inputs, tmp_path):
+    x, y = pairs_missing_inputs
+    model = LatentGraphRegressor(**QUICK).fit(x, y)
+    assert model.listed_edges()[["source", "target"]].values.tolist() == [["1", "0"]]
+    assert any(
+        "missing inputs were replaced by the mean of node and channel and flagged" in note for note in model.notes_
+    )
+    found = model.predict(x)
+    assert np.isfinite(found).all()
+    there = ~np.isnan(x).any(axis=1)
+    assert np.abs(found - y)[there].mean() < np.abs(found - y)[~there].mean()
+    np.testing.assert_array_equal(model.predict(x[:5]), model.predict(x)[:5])
+    model.save(tmp_path / "model.tacit")
+    np.testing.assert_array_equal(LatentGraphRegressor.load(tmp_path / "model.tacit").predict(x), found)
+    assert model.score(x, y) > 0.5
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        model.predict(np.where(np.isnan(x), np.inf, x))
+
+
+def test_tables_with_gaps(pairs_missing_inputs):
+    x, y = pairs_missing_inputs
+    nodes = ["a", "b", "c"]
+    model = LatentGraphRegressor(**QUICK).fit(pd.DataFrame(x, columns=nodes), pd.DataFrame(y, columns=nodes))
+    np.testing.assert_allclose(
+        model.predict(pd.DataFrame(x, columns=nodes)), LatentGraphRegressor(**QUICK).fit(x, y).predict(x)
+    )
+
+
+class Mean(nn.Module):
+    """Predict from the input of the node alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+
+    def forward(self, x, graphs):
+        return (self.weight * x).unsqueeze(1) + 0 * (graphs @ x.unsqueeze(1))
+
+
+@pytest.mark.parametrize("predictor", ["hops", Mean()])
+def test_predictors_that_see_the_numbers_as_they_are(predictor, pairs_missing_inputs, refused):
+    x, y = pairs_missing_inputs
+    refused(LatentGraphRegressor(predictor=predictor, **QUICK).fit, x, y)
+    model = LatentGraphRegressor(predictor=predictor, **QUICK).fit(np.nan_to_num(x), y)
+    refused(model.predict, x)
+
+
+def test_choices_of_columns_are_for_tables(pairs_missing_inputs, refused):
+    x, y = pairs_missing_inputs
+    for options in (
+        DataOptions(columns="0"),
+        DataOptions(drop="0"),
+        DataOptions(y_file="y.csv"),
+        DataOptions(dayfirst=True),
     ):
-        with pytest.raises(InputError, match=r"is not usable: |has no 'bootstrap_replica'; did you mean"):
-            make()
+        refused(LatentGraphRegressor(data=options, **QUICK).fit, x, y)
 
 
-@pytest.mark.parametrize("package", ["polars", "pyarrow", "xarray"])
-def test_tables_of_other_packages(pairs, package):
-    pytest.importorskip(package)
-    x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
-    if package == "polars":
-        import polars as pl
-
-        make = pl.from_pandas
-    elif package == "pyarrow":
-        import pyarrow as pa
-
-        make = pa.Table.from_pandas
-    else:
-        import xarray as xr
-
-        def make(frame):
-            return xr.DataArray(frame.to_numpy(), dims=("pair", "node"), coords={"node": list(frame.columns)})
-
-    model, plain = regressor().fit(make(x), make(y)), regressor().fit(x, y)
-    assert model.nodes_ == model.feature_names_in_.tolist() == ["a", "b", "c"]
-    np.testing.assert_array_equal(model.predict(make(x)), plain.predict(x))
+def test_a_forecaster_chooses_columns(refused):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd")).assign(city="Lugano", id=3)
+    table.insert(0, "day", pd.date_range("2021-03-01", periods=80).strftime("%d/%m/%Y"))
+    model = LatentGraphForecaster(window=1, data=DataOptions(drop=("d",)), **QUICK).fit(table)
+    assert model.nodes_ == ["a", "b", "c"]
+    assert "left out: 'city' (text), 'id' (constant)" in model.notes_
+    forecast = model.predict(table.head(3).assign(id=[1, 2, 3]))  # these dates alone have two readings
+    assert forecast.index[-1] == np.datetime64("2021-03-04")
+    refused(model.predict, table.assign(b="low"))

@@ -9,14 +9,13 @@ import pandas as pd
 import pytest
 import torch
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 
 from tacit import LatentGraphRegressor
 from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.assessment.uncertainty import bootstrap
-from tacit.data import Pairs
-from tacit.data.resampling import usual_block
+from tacit.data import Pairs, usual_block
 from tacit.edges import FLAGS, EdgeTable
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.pipeline import std_errors
@@ -182,7 +181,7 @@ def test_blocks_are_for_pairs_of_a_series(pairs, monkeypatch, unchecked, shuffle
     assert options["replicas"] == 32
 
 
-def test_the_bootstrap_has_the_settings_units_and_epochs_of_the_fit(fitted, pairs, monkeypatch):
+def test_the_bootstrap_has_the_settings_units_and_epochs_of_the_fit(fitted, pairs, monkeypatch, refused):
     x, y = pairs
     model = copy.deepcopy(fitted)
     model._fitted.history = model._fitted.history[:2]  # stopped by the user
@@ -194,8 +193,7 @@ def test_the_bootstrap_has_the_settings_units_and_epochs_of_the_fit(fitted, pair
     rows = parts_of(60, seed=2)
     for part, places in zip((train, validation), rows, strict=False):
         np.testing.assert_allclose(part.inputs[..., 0], expected[places], rtol=1e-5)
-    with pytest.raises(InputError, match="X and y must be the data of the fit, got data with other nodes, means or"):
-        model.estimate_std_errors(1000 + 2 * x, y)
+    refused(model.estimate_std_errors, 1000 + 2 * x, y)
     monkeypatch.undo()
     model.estimate_std_errors(x.astype("f4"), y.astype("f4"), num_resamples=4)  # the same up to rounding
 
@@ -278,19 +276,8 @@ def with_evidence(model):
 def test_with_evidence_exists_decides_and_probability_describes(known):
     with_evidence(known)
     table = known.edges_
-    columns = [
-        "source",
-        "target",
-        "exists",
-        "probability",
-        "std_error",
-        "low",
-        "high",
-        "effect",
-        "identifiable",
-        "bagged",
-    ]
-    assert table.columns.tolist() == columns
+    columns = "source target exists probability std_error low high effect identifiable bagged"
+    assert table.columns.tolist() == columns.split()
     assert ends(table)[:5] == [("b", "a"), ("a", "b"), ("c", "a"), ("b", "c"), ("a", "c")]
     acting = table[["probability", "std_error", "low", "high", "bagged"]]
     assert acting.isna().to_numpy().tolist() == [[exists < 0.1] * 5 for exists in table["exists"]]
@@ -307,17 +294,6 @@ def test_with_evidence_exists_decides_and_probability_describes(known):
     assert known.to_networkx(0.01).edges["a", "c"]["probability"] == 0  # it is not kept
     known.graph_.fixed[2, 0], known.graph_.fixed_probs[2, 0] = True, 1.0
     assert set(known.to_networkx().edges) == {("b", "a"), ("a", "b"), ("a", "c")}  # a required edge is drawn
-
-
-def test_evidence_survives_being_stored(known):
-    with_evidence(known)
-    known._fitted.edges["exists"][0] = np.nan  # nothing is known of a loop
-    restored = pickle.loads(pickle.dumps(known))
-    pd.testing.assert_frame_equal(restored.edges_, known.edges_)
-    np.testing.assert_array_equal(restored.exists_, known.exists_)
-    assert np.isnan(restored.exists_[0, 0])
-    assert restored._fitted.edges.to_dict() == known._fitted.edges.to_dict()
-    assert restored.record_ == known.record_
 
 
 def test_significant_edges(known):
@@ -360,14 +336,18 @@ def test_edges_without_direction(tables):
     np.testing.assert_array_equal(errors.edge_std_errors_, errors.edge_std_errors_.T)
 
 
-def test_it_all_survives_being_stored(known, tmp_path):
+@pytest.mark.parametrize("evidence", [False, True])
+def test_it_all_survives_being_stored(evidence, known, tmp_path):
+    if evidence:
+        with_evidence(known)._fitted.edges["exists"][0] = np.nan  # nothing is known of a loop
     known.save(tmp_path / "model")
     for restored in (pickle.loads(pickle.dumps(known)), LatentGraphRegressor.load(tmp_path / "model")):
-        for name in ("edge_probs_", *ASKED):
+        for name in ("edge_probs_", *ASKED, *(("exists_",) if evidence else ())):
             np.testing.assert_array_equal(getattr(restored, name), getattr(known, name))
         pd.testing.assert_frame_equal(restored.edges_, known.edges_)
         pd.testing.assert_frame_equal(restored.significant_edges(), known.significant_edges())
         pd.testing.assert_frame_equal(restored.edge_intervals(0.5), known.edge_intervals(0.5))
+        assert restored._fitted.edges.to_dict() == known._fitted.edges.to_dict()
         assert restored.notes_ == known.notes_
         assert restored.record_ == known.record_
 
@@ -391,7 +371,7 @@ def test_what_the_data_cannot_tell(tables):
     assert again.identify(x, y).sentences() == found.sentences()
 
 
-def test_identification_is_by_the_targets_that_are_there_and_the_pairs_that_there_are(fitted, pairs):
+def test_identification_is_by_the_targets_that_are_there_and_the_pairs_that_there_are(fitted, pairs, refused):
     x, y = pairs
     model = copy.deepcopy(fitted)
     found = model.identify(x, y)
@@ -399,8 +379,7 @@ def test_identification_is_by_the_targets_that_are_there_and_the_pairs_that_ther
     few = regressor(**FIVE, random_state=2).fit(x[:10], y[:10]).identify(x[:10], y[:10])
     assert few.num_pairs == 7
     assert few.too_weak.sum() > found.too_weak.sum()
-    with pytest.raises(InputError, match="X and y must be the data of the fit"):
-        model.identify(x[:20], y[:20])
+    refused(model.identify, x[:20], y[:20])
     gaps = y.copy()
     gaps[::2, 0] = np.nan
     again = regressor(**FIVE, random_state=2).fit(x, gaps)
@@ -456,14 +435,13 @@ def test_goodness_is_that_of_the_model_in_the_units_of_training(noisy):
 
 
 @pytest.mark.usefixtures("long_enough")
-def test_a_loss_that_is_not_stored_is_needed_for_training_only(pairs, tmp_path):
+def test_a_loss_that_is_not_stored_is_needed_for_training_only(pairs, tmp_path, refused):
     model = regressor(**FIVE, loss=EnergyScore(), density=0.3).fit(*pairs)
     model.save(tmp_path / "model")
     restored = LatentGraphRegressor.load(tmp_path / "model")
     assert restored.goodness_of_fit(*pairs) == model.goodness_of_fit(*pairs)
     assert torch.equal(restored.identify(*pairs).effects, model.identify(*pairs).effects)
-    with pytest.raises(InputError, match="loss was a EnergyScore, which is not stored; pass it with set_params"):
-        restored.estimate_std_errors(*pairs)
+    refused(restored.estimate_std_errors, *pairs)
     restored.set_params(loss=EnergyScore()).estimate_std_errors(*pairs, num_resamples=4)
     errors = model.estimate_std_errors(*pairs, num_resamples=4).edge_std_errors_
     np.testing.assert_allclose(restored.edge_std_errors_, errors, rtol=1e-5)
@@ -482,32 +460,50 @@ def test_names_of_the_fit_are_used_for_arrays_too(tables, pairs):
         model.estimate_std_errors(x, y, num_resamples=4)
 
 
-def test_bad_questions(known, pairs, unchecked):
+def test_bad_questions(known, pairs, unchecked, refused):
     x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
     two = np.stack([y, y], -1)
     small = regressor().fit(x[:20], y[:20])
-    for call, message in (
-        (lambda: known.estimate_std_errors(x, y, num_resamples=3), "^num_resamples must be an integer of at"),
-        (lambda: known.estimate_std_errors(x, y, num_resamples=8.5), "least 4, got 8.5$"),
-        (lambda: known.estimate_std_errors(x, y, block=0), "^block must be an integer of at least 1, got 0$"),
-        (lambda: known.estimate_std_errors(x, y, block=20), "5 blocks or more, got 42 training pairs for blocks of 20"),
-        (
-            lambda: small.estimate_std_errors(x[:20], y[:20]),
-            "requires 20 training pairs or more, got 14; pass more rows",
-        ),
-        (lambda: known.identify(x, two), "^y must have 1 channels per node as in fit, got 2; pass the"),
-        (lambda: known.score(x, two), "^y must have 1 channels per node as in fit, got 2; pass the same"),
-        (lambda: known.goodness_of_fit(x, y[["a", "b"]]), "^y must have a value for each of the 3 nodes of X, got 2"),
-        (lambda: known.goodness_of_fit(x, y, stride=0), "^stride must be an integer of at least 1, got 0$"),
-        (lambda: known.goodness_of_fit(x, y, level=2), "^level must be in .* got 2; pass for example 0.05"),
-        (lambda: known.edge_intervals(95), "^level must be a number between 0 and 1, got 95; pass for example 0.95$"),
-        (lambda: known.listed_edges(0), "^fdr must be a number between 0 and 1, got 0; pass for example 0.1$"),
-        (lambda: known.significant_edges(above=-1), "^above must be a probability from 0 to 1, got -1; pass for"),
-        (lambda: known.significant_edges(dependence="no"), "^dependence must be 'positive' or 'any', got 'no'; choose"),
-    ):
-        with pytest.raises(InputError, match=message):
-            call()
-    for name in ("estimate_std_errors", "identify", "goodness_of_fit"):
-        with pytest.raises(ValueError, match="This LatentGraphRegressor instance is not fitted yet; call fit"):
-            getattr(LatentGraphRegressor(), name)(x, y)
+    refused(known.estimate_std_errors, x, y, num_resamples=3)
+    refused(known.estimate_std_errors, x, y, num_resamples=8.5)
+    refused(known.estimate_std_errors, x, y, block=0)
+    refused(known.estimate_std_errors, x, y, block=20)
+    refused(small.estimate_std_errors, x[:20], y[:20])
+    refused(known.identify, x, two)
+    refused(known.score, x, two)
+    refused(known.goodness_of_fit, x, y[["a", "b"]])
+    refused(known.goodness_of_fit, x, y, stride=0)
+    refused(known.goodness_of_fit, x, y, level=2)
+    refused(known.edge_intervals, 95)
+    refused(known.listed_edges, 0)
+    refused(known.significant_edges, above=-1)
+    refused(known.significant_edges, dependence="no")
     np.testing.assert_array_equal(known.edge_std_errors_, STD_ERRORS)  # what was known is still known
+
+
+# ---------------------------------------------------------------- a fit that stopped too early
+
+
+@pytest.fixture(scope="module")
+def early():
+    options = {"graph": {"evidence": "model"}, "assessment": {"enabled": True, "bootstrap_replicas": 4}}
+    model = regressor(training={"epochs": 5}, **options)
+    with pytest.warns(ConvergenceWarning, match="Training stopped too early: in its last part the validation loss"):
+        return model.fit(*random_pairs(60))
+
+
+def test_the_answer_says_so_first(early):
+    assert not early.record_.converged
+    assert early.answer_[0].startswith("Training stopped too early")
+    assert any("Whether edges exist was not computed: training stopped too early." in line for line in early.answer_)
+
+
+def test_nothing_says_how_sure_the_edges_are(early, refused):
+    assert (
+        "Not computed, standard errors: training stopped too early, so replicas would stop too early as well."
+        in early.findings_
+    )
+    for ask in (early.significant_edges, early.edge_intervals, lambda: early.edge_std_errors_, lambda: early.exists_):
+        with pytest.raises(AttributeError, match="was not computed"):
+            ask()
+    refused(early.estimate_std_errors, *random_pairs(60))

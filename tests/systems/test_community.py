@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from tacit.assessment.evaluation import predictive_metrics
-from tacit.errors import InputError
 from tacit.losses import MMD
 from tacit.randomness import generator_for
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -72,12 +71,8 @@ def test_optimal_values_of_the_paper_s_system():
     assert scores["distribution_loss"] == pytest.approx(-0.088, abs=0.003)
 
 
-def test_errors(unchecked):
-    with pytest.raises(InputError, match="num_communities must be an integer of at least 1, got 0"):
-        community_edge_probs(0)
-    with pytest.raises(InputError, match=r"edge_prob must be in \[0, 1\], got 1.2"):
-        community_edge_probs(2, 1.2)
-    with pytest.raises(InputError, match="input_scale must be positive, got 0"):
-        CommunitySystem(input_scale=0.0)
-    with pytest.raises(InputError, match="num_pairs must be an integer of at least 1, got 0"):
-        CommunitySystem().generate(0)
+def test_errors(unchecked, refused):
+    refused(community_edge_probs, 0)
+    refused(community_edge_probs, 2, 1.2)
+    refused(CommunitySystem, input_scale=0.0)
+    refused(CommunitySystem().generate, 0)

@@ -1,6 +1,8 @@
 """The compiled step equals the eager one; without a compiler everything works and says so once."""
 
+import os
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -12,7 +14,7 @@ from tacit.predictors import HopPredictor
 from tacit.randomness import draw_uniforms
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel, fit
-from tacit.training.gradient import LiftedGradient
+from tacit.training.gradient import VARIABLE, LiftedGradient, keep_compiled
 from tacit.training.state import initial_stacks
 
 CASES = {
@@ -26,10 +28,15 @@ CASES = {
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    "name", ["node", *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != "node")]
+    ("name", "backend"),
+    [
+        *((name, "aot_eager") for name in ("node", "joint", "missing targets")),
+        *(pytest.param(name, "inductor", marks=pytest.mark.slow) for name in CASES),
+    ],
 )
-def test_compiled_equals_eager(rng, name):
-    """Gradients, losses and what is carried; one case has missing targets."""
+def test_compiled_equals_eager(rng, name, backend, monkeypatch):
+    """Gradients, losses and what is carried; one case has missing targets. C++ is made in the slow tier alone."""
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
     loss, link, choices = CASES[name]
     system = CommunitySystem()
     pairs = system.generate(64, 0).to("cpu", torch.float64)
@@ -98,11 +105,51 @@ def test_cuda_agrees_with_cpu(rng):
     gpu = model.to("cuda")
     on_gpu = lambda stack: {name: value.cuda() for name, value in stack.items()}  # noqa: E731
     found = LiftedGradient(gpu)(
-        *(on_gpu(stack) for stack in stacks),
-        [tuple(part.cuda() for part in batch) for batch in batches],
-        (0, 1),
+        *(on_gpu(stack) for stack in stacks), [tuple(part.cuda() for part in batch) for batch in batches], (0, 1)
     )
     assert torch.allclose(found.losses.cpu(), expected.losses, atol=1e-10)
     for name, value in found.gradients.items():
         assert torch.allclose(value.cpu(), expected.gradients[name], atol=1e-10)
     assert "triton" in sys.modules
+
+
+# ---------------------------------------------------------------- where compiled programs are kept
+
+
+@pytest.fixture
+def environment(monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, "x")  # so that it is put back
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return monkeypatch
+
+
+def test_compiled_programs_are_kept_in_the_cache_directory_of_the_user(environment, tmp_path):
+    assert keep_compiled() is None
+    assert os.environ[VARIABLE] == str(tmp_path / "tacit" / "compiled")
+    assert (tmp_path / "tacit" / "compiled").is_dir()
+
+
+def test_a_directory_that_the_user_named_stays(environment, tmp_path):
+    environment.setenv(VARIABLE, str(tmp_path / "mine"))
+    assert keep_compiled() is None
+    assert os.environ[VARIABLE] == str(tmp_path / "mine")
+
+
+def test_a_directory_that_cannot_be_written_is_left_out(environment, tmp_path):
+    (tmp_path / "file").touch()
+    environment.setenv(VARIABLE, str(tmp_path / "file" / "cache"))
+    said = keep_compiled()
+    assert said.startswith(
+        f"compiled programs cannot be cached in {tmp_path}/file/cache, so every run compiles them again"
+    )
+    assert VARIABLE not in os.environ
+
+
+def test_a_path_with_spaces_is_left_out_because_compilers_fail_there(environment, tmp_path):
+    environment.setenv("XDG_CACHE_HOME", str(tmp_path / "my files"))
+    said = keep_compiled()
+    assert said.startswith(f"compiled programs cannot be cached in {tmp_path}/my files/tacit/compiled")
+    assert said.endswith("whose path has no spaces")
+    assert VARIABLE not in os.environ
+    assert not (tmp_path / "my files").exists()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tacit.data import Pairs
-from tacit.errors import InputError, TrainingError
+from tacit.errors import TrainingError
 from tacit.estimators import Concrete, DisARM, StraightThrough
 from tacit.graph import BernoulliGraph, EdgePrior, SineSquared
 from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, NodewiseExpectedError, PointMSE, RationalQuadratic
@@ -263,41 +263,28 @@ def test_schedules():
     assert [round(cosine(e, 4), 6) for e in (0, 2, 4)] == [0.1, 0.06, 0.02]
 
 
-def test_errors(system, pairs, unchecked):
+def test_errors(system, pairs, unchecked, refused):
     other = Pairs(pairs.train.inputs[:, :3], pairs.train.targets[:, :3])
-    with pytest.raises(
-        InputError, match="inputs must have 4 nodes like the graph, got 3; build the graph with num_nodes=3"
+    refused(fit, make(system), other, other, compile=False)
+    refused(fit, make(system), pairs.train, other, compile=False)
+    refused(fit, make(system), pairs.train, pairs.validation, seeds=())
+    refused(make, system, num_graphs=2)
+    refused(fit, make(system), pairs.train, pairs.validation, FitSettings(epochs=2, halve_after=(3,)))
+    for bad in (
+        {"epochs": 0},
+        {"batch_size": 0},
+        {"average_fraction": 1.5},
+        {"predictor_learning_rate": 0.0},
+        {"adam_betas": (0.9, 1.0)},
+        {"halve_after": (0,)},
     ):
-        fit(make(system), other, other, compile=False)
-    with pytest.raises(InputError, match=r"validation inputs must be like those of train, .* got \(\(3, 4\)"):
-        fit(make(system), pairs.train, other, compile=False)
-    with pytest.raises(InputError, match="seeds must have at least one seed"):
-        fit(make(system), pairs.train, pairs.validation, seeds=())
-    with pytest.raises(
-        InputError, match=r"EnergyScore with baseline 'leave_one_out' requires num_graphs >= 3, got 2; raise num_graphs"
-    ):
-        make(system, num_graphs=2)
-    with pytest.raises(InputError, match=r"halve_after must be at most epochs=2, got \(3,\)"):
-        fit(make(system), pairs.train, pairs.validation, FitSettings(epochs=2, halve_after=(3,)))
-    for bad, match in (
-        ({"epochs": 0}, "epochs must be an integer of at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
-        ({"average_fraction": 1.5}, r"average_fraction must be in \[0, 1\], got 1.5"),
-        ({"predictor_learning_rate": 0.0}, "predictor_learning_rate must be positive, got 0.0"),
-        ({"adam_betas": (0.9, 1.0)}, "adam_betas must have two numbers"),
-        ({"halve_after": (0,)}, "halve_after must be epochs counted from 1"),
-    ):
-        with pytest.raises(InputError, match=match):
-            FitSettings(**bad)
-    with pytest.raises(InputError, match="first must be a positive learning rate, got -1"):
-        StepDecay(first=-1)
-    with pytest.raises(InputError, match=r"last must be between 0 and first=0\.1, got 0.2"):
-        CosineDecay(0.1, 0.2)
+        refused(FitSettings, **bad)
+    refused(StepDecay, first=-1)
+    refused(CosineDecay, 0.1, 0.2)
     model = make(system)
     model.predictor = torch.nn.Flatten()
     model.predictor.forward = lambda inputs, _: inputs
-    with pytest.raises(InputError, match=r"Flatten must return \(batch, graph, node, channel\) = \(2, 4, 4, 1\)"):
-        fit(model, pairs.train, pairs.validation, compile=False)
+    refused(fit, model, pairs.train, pairs.validation, compile=False)
 
 
 def test_moving_average_is_handed_from_step_to_step(system, pairs):
@@ -456,13 +443,12 @@ def test_validation_loss_is_that_of_what_was_observed(system, pairs):
     assert found[0] == pytest.approx(found[1], rel=0.03)
 
 
-def test_nothing_observed_is_refused(system, pairs):
+def test_nothing_observed_is_refused(system, pairs, refused):
     blank = Pairs(pairs.validation.inputs, pairs.validation.targets, torch.zeros_like(pairs.validation.targets))
-    with pytest.raises(InputError, match="validation must have at least one target, got none; check the mask"):
-        fit(make(system), pairs.train, blank, compile=False)
+    refused(fit, make(system), pairs.train, blank, compile=False)
 
 
-def test_replicas_with_constants_of_their_own(system, pairs):
+def test_replicas_with_constants_of_their_own(system, pairs, refused):
     stack = torch.stack([system.hop_weights, 0.5 * system.hop_weights])
     settings = FitSettings(epochs=2, batch_size=32)
     constants = {"predictor.hop_weights": stack}
@@ -475,19 +461,12 @@ def test_replicas_with_constants_of_their_own(system, pairs):
         alone = fit(model, *parts, seeds=(seed,), compile=False)
         name = "graph.edge_logits"
         assert torch.allclose(together.parameters[name][replica], alone.parameters[name][0], atol=1e-9)
-    with pytest.raises(
-        InputError, match=r"constants 'predictor.hop_weights' must have shape \(2, 2, 4, 1\), a value for each"
-    ):
-        fit(make(system, known=True), *parts, seeds=(1, 2), constants={"predictor.hop_weights": stack[:1]})
-    with pytest.raises(
-        InputError, match=r"constants must have names of known parameters, got 'hop_weights'; did you mean"
-    ):
-        fit(make(system, known=True), *parts, constants={"hop_weights": stack})
+    refused(fit, make(system, known=True), *parts, seeds=(1, 2), constants={"predictor.hop_weights": stack[:1]})
+    refused(fit, make(system, known=True), *parts, constants={"hop_weights": stack})
 
 
-def test_trace_looks_every_so_many_steps(system, pairs):
-    with pytest.raises(InputError, match="every must be an integer of at least 1, got 0"):
-        Trace(0, lambda *_: {})
+def test_trace_looks_every_so_many_steps(system, pairs, refused):
+    refused(Trace, 0, lambda *_: {})
     trace = Trace(3, lambda edge_probs, _: {"mean": edge_probs.mean((1, 2)).tolist()})
     settings = FitSettings(epochs=2, batch_size=32)
     result = fit(make(system), pairs.train, pairs.validation, settings, seeds=SEEDS, trace=trace, compile=False)
@@ -574,23 +553,21 @@ def test_resampled_replicas_can_be_dropped(system, pairs):
         assert torch.allclose(value[kept], results[1].parameters[name][kept], atol=1e-10)
 
 
-def test_wrong_resamples_are_refused(system, pairs, unchecked):
+def test_wrong_resamples_are_refused(system, pairs, unchecked, refused):
     good = torch.arange(320).expand(3, -1)
     assert len(pairs.train) == 320
-    shape = r"resamples must be integers of shape \(3, 320\), a row for each replica and training pair, got "
-    for bad, match in (
-        (good[:2], shape + r"torch.int64 \(2, 320\); use bootstrap_rows"),
-        (good[:, :319], shape + r"torch.int64 \(3, 319\)"),
-        (good[0], shape + r"torch.int64 \(320,\)"),
-        (good.int(), shape + r"torch.int32 \(3, 320\)"),
-        (good.double(), shape + r"torch.float64 \(3, 320\)"),
-        (good > 5, shape + r"torch.bool \(3, 320\)"),
-        (good.tolist(), shape + r"list \(\)"),
-        (good + 1, "resamples must be rows from 0 to 319, got 1 to 320; use bootstrap_rows"),
-        (good - 1, "resamples must be rows from 0 to 319, got -1 to 318; use bootstrap_rows"),
+    for bad in (
+        good[:2],
+        good[:, :319],
+        good[0],
+        good.int(),
+        good.double(),
+        good > 5,
+        good.tolist(),
+        good + 1,
+        good - 1,
     ):
-        with pytest.raises(InputError, match=match):
-            resampled(system, pairs, bad)
+        refused(resampled, system, pairs, bad)
 
 
 def test_every_replica_can_have_a_start_of_its_own(system, pairs):
@@ -607,15 +584,7 @@ def test_every_replica_can_have_a_start_of_its_own(system, pairs):
 
 
 @pytest.mark.parametrize(
-    ("starts", "text"),
-    [
-        (
-            {"graph.edge_logit": torch.zeros(2, 4, 4)},
-            "starts must have names of trained parameters, got 'graph.edge_logit'",
-        ),
-        ({"graph.edge_logits": torch.zeros(4, 4)}, "starts 'graph.edge_logits' must have shape"),
-    ],
+    "starts", [{"graph.edge_logit": torch.zeros(2, 4, 4)}, {"graph.edge_logits": torch.zeros(4, 4)}]
 )
-def test_starts_that_do_not_fit_are_refused(starts, text, system, pairs):
-    with pytest.raises(InputError, match=text):
-        fit(make(system), pairs.train, pairs.validation, seeds=(0, 1), compile=False, starts=starts)
+def test_starts_that_do_not_fit_are_refused(starts, system, pairs, refused):
+    refused(fit, make(system), pairs.train, pairs.validation, seeds=(0, 1), compile=False, starts=starts)

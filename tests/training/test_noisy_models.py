@@ -9,7 +9,6 @@ from torch.func import functional_call, grad, vmap
 
 import oracles
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, ScoreFunction, StraightThrough
 from tacit.graph import BernoulliGraph
 from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, Gaussian, NoisyEnergyScore, PointMSE
@@ -239,7 +238,7 @@ def test_a_recurrent_network_with_sampled_noise_compiles(rng):
     agree(outcome, LiftedGradient(model, compile=False)(*arguments))
 
 
-def test_a_fit_finds_theta_and_sigma_and_without_noise_theta_is_bent():
+def test_a_fit_finds_theta_and_sigma_and_without_noise_theta_is_bent(unchecked):
     """Three nodes, weights known, y = sum_j A_ij w_ij x_j + 0.7 e."""
     rng = torch.Generator().manual_seed(0)
     truth = torch.tensor([[0.0, 0.2, 0.0], [0.0, 0.0, 0.8], [0.0, 0.0, 0.0]])
@@ -267,58 +266,31 @@ def test_a_fit_finds_theta_and_sigma_and_without_noise_theta_is_bent():
     assert errors["without"] > 0.15
 
 
-def test_impossible_combinations_are_refused(rng, unchecked):
+def test_impossible_combinations_are_refused(rng, unchecked, refused):
     graph, bare = BernoulliGraph(torch.full((3, 3), 0.5)), GraphFilter(3, 2, 1)
     noise, two = GaussianNoise(3), GaussianNoise(3, 2)
 
     class Silent(nn.Module):
         numbers_per_target = "two"
 
-    for predictor, observation, loss, message in (
-        (
-            bare,
-            None,
-            NoisyEnergyScore(noise),
-            "NoisyEnergyScore must have an observation model with noise, got NoNoise",
-        ),
-        (bare, two, NoisyEnergyScore(noise), "NoisyEnergyScore requires one channel per node, got 2 of GaussianNoise"),
-        (
-            bare,
-            noise,
-            PointMSE(),
-            "PointMSE cannot learn the size of the noise of GaussianNoise; use",
-        ),
-        (bare, noise, ExpectedError(), "ExpectedError cannot learn the size of the noise"),
-        (bare, noise, ELBO(), "ELBO cannot learn the size of the noise"),
-        (Silent(), noise, EnergyScore(), "numbers_per_target of Silent must be a positive integer, got 'two'"),
-        (bare, HeadGaussianNoise(), EnergyScore(), "must use numbers_per_target=1 of GraphFilter, got HeadGauss"),
-        (
-            GraphNetwork.recurrent(2, 1, numbers_per_target=2),
-            noise,
-            EnergyScore(),
-            r"observation must use numbers_per_target=2 of GraphNetwork, got GaussianNoise, which uses 1; use",
-        ),
-        (
-            bare,
-            "gaussian",
-            EnergyScore(),
-            r"observation must be an object like GaussianNoise\(num_nodes=12\), got 'gau",
-        ),
+    for predictor, observation, loss in (
+        (bare, None, NoisyEnergyScore(noise)),
+        (bare, two, NoisyEnergyScore(noise)),
+        (bare, noise, PointMSE()),
+        (bare, noise, ExpectedError()),
+        (bare, noise, ELBO()),
+        (Silent(), noise, EnergyScore()),
+        (bare, HeadGaussianNoise(), EnergyScore()),
+        (GraphNetwork.recurrent(2, 1, numbers_per_target=2), noise, EnergyScore()),
+        (bare, "gaussian", EnergyScore()),
     ):
-        with pytest.raises(InputError, match=message):
-            LatentGraphModel(graph, predictor, loss, observation=observation)
+        refused(LatentGraphModel, graph, predictor, loss, observation=observation)
     model = LatentGraphModel(
         graph, GraphNetwork.recurrent(2, 2, 2, numbers_per_target=2), EnergyScore(), observation=HEAD_OF_2
     )
-    with pytest.raises(
-        InputError, match=r"GraphNetwork must return \(batch, graph, node, 2 \* channel\) = \(2, 16, 3, 2\), got"
-    ):
-        model.check(torch.zeros(4, 3, 4), torch.zeros(4, 3, 1))
+    refused(model.check, torch.zeros(4, 3, 4), torch.zeros(4, 3, 1))
     model = LatentGraphModel(graph, bare, EnergyScore(), observation=two)
-    with pytest.raises(
-        InputError, match=r"channels of GaussianNoise must equal that of targets, 1, got 2; build it with"
-    ):
-        model.check(torch.zeros(4, 3, 2), torch.zeros(4, 3, 1))
+    refused(model.check, torch.zeros(4, 3, 2), torch.zeros(4, 3, 1))
 
 
 KINDS = ["poisson", "negative_binomial", "bernoulli", "ordered", "log_normal", "student_t", "mixed"]

@@ -19,9 +19,9 @@ from tacit.losses import EnergyScore, NodewiseExpectedError
 from tacit.observation import GaussianNoise
 from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
-from tacit.training import Checkpoints, CosineDecay, FitSettings, LatentGraphModel, fit
+from tacit.training import Checkpoints, CosineDecay, FitSettings, LatentGraphModel, Processes, fit
 from tacit.training.gradient import StepResult
-from tacit.training.processes import LOST, Processes
+from tacit.training.processes import LOST
 
 PROBS = torch.tensor([[0.7, 0.3, 0.0, 0.0], [0.0, 0.6, 0.4, 0.0], [0.0, 0.0, 0.5, 0.9], [0.8, 0.0, 0.0, 0.5]])
 SYSTEM = CommunitySystem(PROBS)

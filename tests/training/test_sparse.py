@@ -6,18 +6,11 @@ from benchmarks.polynomial_filter import PolynomialFilter
 from torch.func import functional_call, grad
 
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, StraightThrough
 from tacit.graph import BernoulliGraph, CandidateEdges, CandidateGraphs, EdgePrior, boolean_powers, candidate_powers
 from tacit.losses import MMD, EnergyScore, NodewiseExpectedError
 from tacit.observation import GaussianNoise
-from tacit.predictors import (
-    ConvolutionStack,
-    GraphFilter,
-    GraphNetwork,
-    HopPredictor,
-    PyGPredictor,
-)
+from tacit.predictors import ConvolutionStack, GraphFilter, GraphNetwork, HopPredictor, PyGPredictor
 from tacit.training import FitSettings, LatentGraphModel, fit
 
 NODES, CHANNELS = 7, 4
@@ -74,10 +67,7 @@ def predictors(candidates, rng):
     }
 
 
-NAMES = [
-    *("one hop", "two hops", "stack", "stack with loops", "polynomial", "recurrent", "noisy", "pyg"),
-    "filter",
-]
+NAMES = [*("one hop", "two hops", "stack", "stack with loops", "polynomial", "recurrent", "noisy", "pyg"), "filter"]
 CHOICES = {
     "energy": lambda: {"loss": EnergyScore()},
     "joint": lambda: {"loss": MMD(scope="joint")},
@@ -211,29 +201,19 @@ def test_powers_over_a_table_are_those_of_the_matrix(rng, hub):
         torch.testing.assert_close(listed @ messages, dense @ messages)
 
 
-def test_what_a_table_cannot_do(rng, monkeypatch):
+def test_what_a_table_cannot_do(rng, monkeypatch, refused):
     _, candidates = a_table(rng)
     probs = torch.full(candidates.sources.shape, 0.5)
-    with pytest.raises(
-        InputError, match=r"symmetric requires a graph over all pairs of nodes, got a table of candidates"
-    ):
-        BernoulliGraph(probs, candidates=candidates, symmetric=True)
-    with pytest.raises(InputError, match=r"edge_probs must have the shape of the table of candidates, .* per slot"):
-        BernoulliGraph(torch.full((NODES, NODES), 0.5), candidates=candidates)
+    refused(BernoulliGraph, probs, candidates=candidates, symmetric=True)
+    refused(BernoulliGraph, torch.full((NODES, NODES), 0.5), candidates=candidates)
     deep = ConvolutionStack.random([CHANNELS, 3, 3, 1], generator=rng)
-    with pytest.raises(
-        InputError, match=r"over a table of candidates requires num_hops <= 2, got 3 .* credit='global'"
-    ):
-        LatentGraphModel(BernoulliGraph(probs, candidates=candidates), deep, EnergyScore(), num_graphs=4)
+    refused(LatentGraphModel, BernoulliGraph(probs, candidates=candidates), deep, EnergyScore(), num_graphs=4)
     LatentGraphModel(BernoulliGraph(probs, candidates=candidates), deep, EnergyScore(), num_graphs=4, credit="global")
     monkeypatch.setattr("tacit.graph.operators.MOST_WALKS", 3)
-    with pytest.raises(
-        InputError, match=r"powers of the graph over this table require \d+ walks, but at most 3 are listed"
-    ):
-        next(iter(list(candidate_powers(CandidateGraphs(probs[None, None], a_table(rng)[1]), 2))))
+    refused(lambda: list(candidate_powers(CandidateGraphs(probs[None, None], a_table(rng)[1]), 2)))
 
 
-def test_a_predictor_that_is_not_local_is_found_over_a_table_too(rng):
+def test_a_predictor_that_is_not_local_is_found_over_a_table_too(rng, refused):
     class Everyone(HopPredictor):
         def forward(self, inputs, graphs):
             return super().forward(inputs, graphs) + super().forward(inputs, graphs).sum(-2, keepdim=True)
@@ -241,11 +221,10 @@ def test_a_predictor_that_is_not_local_is_found_over_a_table_too(rng):
     _, candidates = a_table(rng)
     graph = BernoulliGraph.uniform(NODES, generator=rng, candidates=candidates)
     model = LatentGraphModel(graph, Everyone(torch.ones(1, CHANNELS, 1)), EnergyScore(), num_graphs=4)
-    with pytest.raises(InputError, match=r"local predictor, but Everyone declares num_hops=1 .* out of reach"):
-        model.check(torch.randn(4, NODES, CHANNELS, generator=rng), torch.randn(4, NODES, 1, generator=rng))
+    refused(model.check, torch.randn(4, NODES, CHANNELS, generator=rng), torch.randn(4, NODES, 1, generator=rng))
 
 
-def test_parts_that_need_all_pairs_say_so(rng):
+def test_parts_that_need_all_pairs_say_so(rng, refused):
     from tacit.assessment.identification import compare_replicas, identify
     from tacit.assessment.uncertainty import bootstrap, sandwich
 
@@ -256,26 +235,14 @@ def test_parts_that_need_all_pairs_say_so(rng):
     pairs = Pairs(torch.randn(40, NODES, CHANNELS, generator=rng), torch.randn(40, NODES, 1, generator=rng))
     settings = FitSettings(epochs=1, batch_size=8)
     result = fit(model, pairs, pairs, settings, compile=False)
-    calls = {
-        "identify": lambda: identify(model, pairs.inputs, pairs.targets, generator=rng),
-        "compare_replicas": lambda: compare_replicas(result),
-        "sandwich": lambda: sandwich(model, pairs, generator=rng),
-        "bootstrap": lambda: bootstrap(model, pairs, pairs, settings, replicas=8),
-    }
-    for name, call in calls.items():
-        with pytest.raises(InputError, match=f"{name} requires a graph over all pairs of nodes, got a table of"):
-            call()
-    with pytest.raises(InputError, match="num_nodes must equal that of candidates, 7, got 9"):
-        BernoulliGraph.uniform(9, generator=rng, candidates=candidates)
+    refused(identify, model, pairs.inputs, pairs.targets, generator=rng)
+    refused(compare_replicas, result)
+    refused(sandwich, model, pairs, generator=rng)
+    refused(bootstrap, model, pairs, pairs, settings, replicas=8)
+    refused(BernoulliGraph.uniform, 9, generator=rng, candidates=candidates)
     two = LatentGraphModel(
-        graph,
-        HopPredictor.random(2, CHANNELS, generator=rng),
-        EnergyScore(),
-        estimator=StraightThrough(),
-        num_graphs=4,
+        graph, HopPredictor.random(2, CHANNELS, generator=rng), EnergyScore(), estimator=StraightThrough(), num_graphs=4
     )
-    with pytest.raises(InputError, match="HopPredictor with one hop over a table of candidates, got 2"):
-        two.check(pairs.inputs, pairs.targets)
+    refused(two.check, pairs.inputs, pairs.targets)
     wrong = LatentGraphModel(graph, GraphFilter(NODES, 2, 2), EnergyScore(), num_graphs=4)
-    with pytest.raises(InputError, match=r"build GraphFilter with candidates=graph\.candidates"):
-        wrong.check(pairs.inputs, pairs.targets)
+    refused(wrong.check, pairs.inputs, pairs.targets)

@@ -86,9 +86,17 @@ def test_the_average_is_the_mean_of_the_steps_that_count(rng):
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("settings", [SETTINGS, replace(SETTINGS, average_fraction=0.0)])
-@pytest.mark.parametrize("link", [None, SineSquared()])
-def test_compiled_it_equals_the_eager_update(link, settings):
+@pytest.mark.parametrize(
+    ("link", "average_fraction"),
+    [
+        (None, SETTINGS.average_fraction),
+        (SineSquared(), 0.0),
+        pytest.param(None, 0.0, marks=pytest.mark.slow),
+        pytest.param(SineSquared(), SETTINGS.average_fraction, marks=pytest.mark.slow),
+    ],
+)
+def test_compiled_it_equals_the_eager_update(link, average_fraction):
+    settings = replace(SETTINGS, average_fraction=average_fraction)
     eager, state = start(link), start(link)
     update, compiled = Update(eager, settings), Update(state, settings, compile=True)
     for result, numbers in steps_of(eager, 3):

@@ -8,8 +8,8 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from tacit.assessment.evaluation import forecast_scores
-from tacit.assessment.evaluation.forecasts import CRPS_GRAPHS, LEVELS
+from tacit.assessment.evaluation import LEVELS, forecast_scores
+from tacit.assessment.evaluation.forecasts import CRPS_GRAPHS
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore

@@ -8,16 +8,22 @@ import pytest
 import torch
 
 from parent_sets import left_over, one_step
-from tacit.assessment.evidence import HOURS, WEEKEND, Candidates, Clock, parent_evidence
-from tacit.assessment.evidence.background_search import (
-    EDGE_PRIOR,
-    FEWEST_FOUND,
-    OVERSAMPLED,
-    BackgroundSearch,
+from tacit.assessment.evidence import (
+    FEWEST_ROWS,
+    HOURS,
+    SHORTEST,
+    WEEKEND,
+    Backgrounds,
+    Candidates,
+    Clock,
+    ColumnForm,
+    Term,
     find_backgrounds,
+    parent_evidence,
 )
-from tacit.assessment.evidence.backgrounds import FEWEST_ROWS, SHORTEST, Backgrounds, TargetBackground, Term
-from tacit.assessment.evidence.candidates import ColumnForm, build_columns
+from tacit.assessment.evidence.background_search import EDGE_PRIOR, FEWEST_FOUND, OVERSAMPLED, BackgroundSearch
+from tacit.assessment.evidence.backgrounds import TargetBackground
+from tacit.assessment.evidence.candidates import build_columns
 from tacit.data import DAY, WEEK, Category, Pairs, Wave
 from tacit.predictors import SeriesLayout
 

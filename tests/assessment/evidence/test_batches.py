@@ -14,7 +14,7 @@ from tacit.assessment.evidence.batched_regressions import Regressions
 from tacit.assessment.evidence.candidates import ScaledValues, build_columns
 from tacit.data import Pairs
 from tacit.graph import EdgeRules
-from tacit.predictors.series import SeriesLayout
+from tacit.predictors import SeriesLayout
 
 ROWS, NODES, LAYOUT = 90, 12, SeriesLayout(2, 2, 1)
 NAMES = tuple("abcdefghijkl")

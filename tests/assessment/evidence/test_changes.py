@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.assessment.evidence import Candidates, find_changes
-from tacit.assessment.evidence.candidates import ColumnForm
+from tacit.assessment.evidence import Candidates, ColumnForm, find_changes
 from tacit.assessment.evidence.changes import FEWEST, _change, _rejected, _tail
 from tacit.data import Pairs
 from tacit.predictors import SeriesLayout
@@ -92,11 +91,7 @@ def test_an_edge_that_only_gets_weaker_is_not_marked():
 @pytest.mark.parametrize("kind", ["constant", "step", "waves"])
 def test_constant_edges_are_not_marked_whatever_the_noise_does(kind):
     rows = np.arange(1_000)
-    sizes = {
-        "constant": None,
-        "step": np.where(rows < 500, 1.0, 3.0),
-        "waves": np.exp(np.sin(rows / 40)),
-    }[kind]
+    sizes = {"constant": None, "step": np.where(rows < 500, 1.0, 3.0), "waves": np.exp(np.sin(rows / 40))}[kind]
     found = [row for seed in range(10) for row, _ in changes_of(pairs_of(series(seed, sizes=sizes)))]
     assert found == [-1] * 20
 

@@ -10,7 +10,7 @@ import torch
 from scipy import integrate
 
 import oracles
-from tacit.assessment.evidence import model_evidence
+from tacit.assessment.evidence import keep_edges, model_evidence
 from tacit.assessment.evidence.flips import (
     differing_nodes,
     existence,
@@ -19,7 +19,7 @@ from tacit.assessment.evidence.flips import (
     signed_effects,
     standardised,
 )
-from tacit.assessment.evidence.model_evidence import Course, EdgeTests, keep_edges, retrain_without, unit_losses
+from tacit.assessment.evidence.model_evidence import Course, EdgeTests, retrain_without, unit_losses
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore

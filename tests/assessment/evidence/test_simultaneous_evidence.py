@@ -7,15 +7,23 @@ import pytest
 import torch
 from torch import Tensor
 
-from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, RULE, Candidates, parent_evidence, simultaneous_evidence
+from tacit.assessment.evidence import (
+    LAGGED_PARENTS,
+    LEARNED,
+    RULE,
+    Candidates,
+    ColumnForm,
+    SimultaneousEvidence,
+    parent_evidence,
+    simultaneous_evidence,
+)
 from tacit.assessment.evidence.averaging import MarginalLikelihood, Tableau, inclusion_probs, lost_chains
-from tacit.assessment.evidence.candidates import ColumnForm, Columns, build_columns
-from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, gaussian_noise
+from tacit.assessment.evidence.candidates import Columns, build_columns
+from tacit.assessment.evidence.simultaneous import gaussian_noise
 from tacit.assessment.evidence.within_scores import target_scores
 from tacit.assessment.evidence.within_step import BINS, WIDEST, shape_evidence
 from tacit.data import Pairs
 from tacit.edges import OPEN
-from tacit.errors import InputError
 from tacit.graph import EdgeRules
 from tacit.predictors import SeriesLayout
 
@@ -202,7 +210,7 @@ def test_equivalent_graphs_leave_directions_open_even_if_most_agree() -> None:
     assert int(found.within.directions[0, 1]) == int(found.within.directions[1, 0]) == OPEN
 
 
-def test_missing_values_take_rows_from_all_connected_nodes() -> None:
+def test_missing_values_take_rows_from_all_connected_nodes(refused) -> None:
     edges = matrix(6, b_a=0.6, a_c=0.6, a_d=0.6, a_e=0.6, a_f=0.6)
     pairs = simulated(edges, torch.zeros(6, 6, dtype=torch.float64), 500, seed=2)
     known = (torch.rand(pairs.targets.shape, generator=torch.Generator().manual_seed(0)) > 0.1).float()
@@ -210,8 +218,7 @@ def test_missing_values_take_rows_from_all_connected_nodes() -> None:
     assert int(found.within.directions[0, 1]) == OPEN
     assert float(found.within.either[0, 1]) > 0.9
     known = (torch.rand(pairs.targets.shape, generator=torch.Generator().manual_seed(0)) > 0.6).float()
-    with pytest.raises(InputError, match="rows in which a node and all nodes that it may act on"):
-        found_in(Pairs(pairs.inputs, pairs.targets * known, known))
+    refused(found_in, Pairs(pairs.inputs, pairs.targets * known, known))
 
 
 def test_a_hub_with_many_neighbours_keeps_all_its_pairs() -> None:
@@ -255,15 +262,12 @@ def test_gaussian_noise_passes_the_test_and_skewed_noise_does_not() -> None:
     assert gaussian_noise(normal, known) < 1e-6
 
 
-def test_copies_combinations_and_few_rows_are_refused() -> None:
+def test_copies_combinations_and_few_rows_are_refused(refused) -> None:
     pairs = simulated(matrix(3, a_b=0.6), torch.zeros(3, 3, dtype=torch.float64), 100)
     values = torch.cat([pairs.inputs[:WINDOW, :, 0], pairs.targets[..., 0]]).double()
-    with pytest.raises(InputError, match="got a and d with the same values up to scale"):
-        found_in(windows(torch.cat([values, -2 * values[:, :1]], 1)))
-    with pytest.raises(InputError, match="as an exact linear combination of other nodes"):
-        found_in(windows(torch.cat([values, values.sum(1, keepdim=True)], 1)))
-    with pytest.raises(InputError, match="requires at least 10 observed values per node for 3 nodes, got 8"):
-        found_in(windows(values[:10]))
+    refused(found_in, windows(torch.cat([values, -2 * values[:, :1]], 1)))
+    refused(found_in, windows(torch.cat([values, values.sum(1, keepdim=True)], 1)))
+    refused(found_in, windows(values[:10]))
 
 
 def test_a_chain_that_rounding_has_spoilt_starts_again() -> None:

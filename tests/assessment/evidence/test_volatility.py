@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.assessment.evidence import Candidates
-from tacit.assessment.evidence.candidates import ColumnForm, build_columns
-from tacit.assessment.evidence.parent_evidence import parent_evidence
-from tacit.assessment.evidence.volatility import smoothed, with_volatility
+from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence, smoothed
+from tacit.assessment.evidence.candidates import build_columns
+from tacit.assessment.evidence.volatility import with_volatility
 from tacit.data import Series, Windows
 from tacit.observation import GaussianNoise, MixedObservation, PoissonCounts
 from tacit.predictors import SeriesLayout

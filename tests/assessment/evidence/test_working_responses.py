@@ -60,10 +60,7 @@ def test_weighted_rows_are_those_of_noise_with_other_deviations(rng):
     for node in range(NODES):
         root = weights[:, node].sqrt()
         scaled = replace(
-            columns,
-            row_weights=None,
-            own=columns.own * root[:, None, None],
-            shared=columns.shared * root[:, None],
+            columns, row_weights=None, own=columns.own * root[:, None, None], shared=columns.shared * root[:, None]
         )
         targets = pairs.targets[..., 0].double() * root[:, None]
         of_scaled = with_responses(

@@ -9,7 +9,6 @@ import torch
 import oracles
 from tacit.assessment.regimes import regime_posterior
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, CandidateEdges, MixtureGraph
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
@@ -163,9 +162,8 @@ def test_pairs_in_chunks_have_the_same_answer(monkeypatch):
     assert math.isclose(float(whole.sum()), 6.0, rel_tol=1e-5)
 
 
-def test_a_graph_without_regimes_is_refused():
+def test_a_graph_without_regimes_is_refused(refused):
     graph = BernoulliGraph(torch.full((2, 2), 0.5))
     model = LatentGraphModel(graph, LinearHop(torch.ones(1, 1, 1)), EnergyScore(), num_graphs=4)
     pairs = Pairs(torch.ones(2, 2, 1), torch.ones(2, 2, 1))
-    with pytest.raises(InputError, match="requires a graph with regimes, got BernoulliGraph; use regimes"):
-        regime_posterior(model, pairs, generator=torch.Generator())
+    refused(regime_posterior, model, pairs, generator=torch.Generator())

@@ -5,7 +5,6 @@ import torch
 
 from tacit.assessment.regimes import regime_posterior, regimes_by_training
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, MixtureGraph
 from tacit.losses import EnergyScore
 from tacit.training import FitSettings, LatentGraphModel
@@ -106,12 +105,9 @@ def test_one_regime_asked_for():
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_refusals():
+def test_refusals(refused):
     model, pairs, _ = system(SWITCHED, [0.7, 0.3], 40)
     mixed = LatentGraphModel(MixtureGraph(model.graph), model.predictor, model.loss, num_graphs=6)
-    with pytest.raises(InputError, match="regimes requires a fit with constant edges, got MixtureGraph; use Bernoulli"):
-        regimes_by_training(mixed, pairs, pairs, SETTINGS)
-    with pytest.raises(InputError, match="num_regimes must be"):
-        regimes_by_training(model, pairs, pairs, SETTINGS, num_regimes=0)
-    with pytest.raises(InputError, match="blocks must be one of rows, all, got 'nodes'; use rows"):
-        regimes_by_training(model, pairs, pairs, SETTINGS, num_regimes=2, blocks="nodes", compile=False)
+    refused(regimes_by_training, mixed, pairs, pairs, SETTINGS)
+    refused(regimes_by_training, model, pairs, pairs, SETTINGS, num_regimes=0)
+    refused(regimes_by_training, model, pairs, pairs, SETTINGS, num_regimes=2, blocks="nodes", compile=False)

@@ -11,7 +11,6 @@ from gates import filter_model
 from tacit.assessment.situations import vary_by_likelihood
 from tacit.assessment.uncertainty import acting
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, Category, Context, CovariateColumn, OwnInput, SeriesNumber, Smooth
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise, PoissonCounts
@@ -162,12 +161,11 @@ def test_at_most_so_many_gates(monkeypatch):
     )
 
 
-def test_a_model_without_likelihood_is_refused(rng):
+def test_a_model_without_likelihood_is_refused(rng, refused):
     model = LatentGraphModel(
         BernoulliGraph(torch.full((2, 2), 0.5)), HopPredictor.random(1, 1, generator=rng), EnergyScore()
     )
-    with pytest.raises(InputError, match="use vary_by_training"):
-        vary_by_likelihood(model, [level()], pairs_of(5, rng), torch.ones(2, 2, dtype=torch.bool))
+    refused(vary_by_likelihood, model, [level()], pairs_of(5, rng), torch.ones(2, 2, dtype=torch.bool))
 
 
 def test_double_precision_and_missing_targets(rng):

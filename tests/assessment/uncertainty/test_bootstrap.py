@@ -9,12 +9,9 @@ import pytest
 import torch
 from scipy import stats
 
-from tacit.assessment.uncertainty import bootstrap
-from tacit.assessment.uncertainty.bootstrap import short
+from tacit.assessment.uncertainty import adopt, bootstrap, short
 from tacit.assessment.uncertainty.resamples import data_share
-from tacit.data import Pairs
-from tacit.data.resampling import bootstrap_rows
-from tacit.errors import InputError
+from tacit.data import Pairs, bootstrap_rows
 from tacit.graph import BernoulliGraph, SineSquared
 from tacit.losses import EnergyScore
 from tacit.randomness import generator_for
@@ -349,24 +346,10 @@ def test_settings_of_the_replicas():
     assert short(FitSettings(epochs=1)).epochs == 1
 
 
-def test_refusals():
+def test_refusals(refused):
     model, pairs = visible(LOOPS, 40, EnergyScore())
-    for some, choices, match in (
-        (
-            pairs[:19],
-            {},
-            "a bootstrap requires 20 training pairs or more, got 19; pass more rows, or set",
-        ),
-        (
-            pairs,
-            {"block": 9},
-            "a block bootstrap requires 5 blocks or more, got 40 training pairs for blocks of 9; pass a",
-        ),
-        (pairs, {"block": 0}, "block must be an integer of at least 1, got 0"),
-        (pairs, {"replicas": 3}, "replicas must be an integer of at least 4, got 3"),
-    ):
-        with pytest.raises(InputError, match=match):
-            bootstrap(model, some, pairs, QUICK, **choices)
+    for some, choices in ((pairs[:19], {}), (pairs, {"block": 9}), (pairs, {"block": 0}), (pairs, {"replicas": 3})):
+        refused(bootstrap, model, some, pairs, QUICK, **choices)
 
 
 @pytest.mark.parametrize("stop_at", [0, 2])
@@ -403,3 +386,36 @@ def test_an_edge_that_is_seen_has_the_error_of_counting(together):
         away = (found.edge_probs.diagonal() - theta) / (theta * (1 - theta) / 100 / 18).sqrt()
         assert float(away.abs().max()) < 5
     assert float(sum(ratios) / 3) == pytest.approx(1, abs=0.2)
+
+
+# ---------------------------------------------------------------- the bagged estimate takes the place of the fit, unles
+
+
+def test_a_better_mean_is_adopted_and_a_worse_one_is_not():
+    model, pairs = visible(LOOPS, 200, EnergyScore())
+    right = model.graph.edge_probs.detach().clone()
+    settings = FitSettings(epochs=4, batch_size=20, schedule=CosineDecay(0.2))
+    found = bootstrap(model, pairs, pairs[:50], settings, replicas=6, compile=False)
+    name = f"graph.{model.graph.link.parameter}"
+
+    wrong = torch.where(model.graph.fixed, right, (right + 0.25).clamp_max(0.99))
+    found.parameters[name] = torch.logit(wrong)
+    assert not adopt(model, found.parameters, pairs)
+    assert torch.equal(model.graph.edge_probs, right)
+
+    model.graph.start_around(wrong)
+    found.parameters[name] = torch.logit(right)
+    assert adopt(model, found.parameters, pairs)
+    assert torch.allclose(model.graph.edge_probs, right, atol=1e-6)
+
+
+def test_edges_that_nothing_moves_are_not_known_exactly():
+    """Of a node that was never observed the replicas keep what the fit had: the error is that of knowing nothing."""
+    model, pairs = visible(LOOPS, 200, EnergyScore())
+    observed = torch.ones_like(pairs.targets)
+    observed[:, 2] = 0
+    blind = type(pairs)(pairs.inputs, pairs.targets, observed)
+    settings = FitSettings(epochs=4, batch_size=20, schedule=CosineDecay(0.2))
+    found = bootstrap(model, blind, blind[:50], settings, replicas=6, compile=False)
+    assert found.std_errors[2, 2] == 0.5
+    assert 0 < found.std_errors[1, 1] < 0.2

@@ -5,14 +5,9 @@ import math
 import pytest
 import torch
 
-from tacit.assessment.uncertainty import boundary
+from tacit.assessment.uncertainty import boundary, loss_difference, rounded_at_boundary
 from tacit.assessment.uncertainty import boundary as comparison
-from tacit.assessment.uncertainty.boundary import (
-    interior_edges,
-    loss_difference,
-    rounded_at_boundary,
-    with_usual_errors,
-)
+from tacit.assessment.uncertainty.boundary import interior_edges, with_usual_errors
 from tacit.data import Pairs
 from tacit.graph import EdgePrior
 from tacit.local import Difference

@@ -6,9 +6,9 @@ import math
 import pytest
 import torch
 from scipy import stats
+from sklearn.calibration import calibration_curve
 
-from tacit.assessment.uncertainty.decisions import expected_wrong_edges, significant_edges
-from tacit.errors import InputError
+from tacit.assessment.uncertainty import expected_wrong_edges, reliability, significant_edges
 
 PROBS = torch.tensor([[0.99, 0.95, 0.6], [0.95, 0.3, 0.2], [0.1, 0.0, 1.0]])
 ERRORS = torch.tensor([[0.1, 0.3, 0.2], [0.2, 0.1, 0.1], [0.05, 0.02, 0.4]])
@@ -128,44 +128,79 @@ def test_expected_wrong_edges_is_an_average_over_graphs():
     assert expected_wrong_edges(probs, 0.5).total == pytest.approx(total, abs=1e-12)
 
 
-CALLS = {
-    "rate of zero": (
-        lambda: significant_edges(PROBS, ERRORS, rate=0.0),
-        "rate must be a number between 0 and 1, got 0.0",
-    ),
-    "not square": (
-        lambda: expected_wrong_edges(PROBS[:2], 0.1),
-        "edge_probs must be a tensor of floats (node, node), got",
-    ),
-    "integers": (lambda: expected_wrong_edges(torch.eye(2).long(), 0.5), "got torch.int64 of (2, 2); pass one"),
-    "flags": (
-        lambda: expected_wrong_edges(PROBS, 0.1, identifiable=[True]),
-        "identifiable must be a tensor of booleans of",
-    ),
-    "errors of others": (
-        lambda: significant_edges(PROBS, ERRORS[0]),
-        "std_errors must have the shape of edge_probs, (3, 3)",
-    ),
-    "errors as list": (lambda: significant_edges(PROBS, [0.1]), "got list; pass those of the same edges"),
-    "negative errors": (
-        lambda: significant_edges(PROBS, -ERRORS),
-        "std_errors must be at least 0 for each learned edge, got [-",
-    ),
-    "unknown errors": (lambda: significant_edges(PROBS, ERRORS * torch.nan), "got [nan] for 9; mark those edges in"),
-    "above": (lambda: significant_edges(PROBS, ERRORS, above=2), "above must be a probability from 0 to 1, got 2"),
-    "degrees": (lambda: significant_edges(PROBS, ERRORS, degrees=0), "degrees must be positive, got 0"),
-    "dependence": (
-        lambda: significant_edges(PROBS, ERRORS, dependence="no"),
-        "dependence must be 'positive' or 'any', got",
-    ),
-    "threshold": (lambda: expected_wrong_edges(PROBS, -1), "threshold must be a probability from 0 to 1, got -1; pass"),
-}
+def test_errors(unchecked, refused):
+    refused(significant_edges, PROBS, ERRORS, rate=0.0)
+    refused(significant_edges, PROBS, ERRORS[0])
+    refused(significant_edges, PROBS, [0.1])
+    refused(significant_edges, PROBS, -ERRORS)
+    refused(significant_edges, PROBS, ERRORS * torch.nan)
+    refused(significant_edges, PROBS, ERRORS, above=2)
+    refused(significant_edges, PROBS, ERRORS, degrees=0)
+    refused(significant_edges, PROBS, ERRORS, dependence="no")
+    refused(expected_wrong_edges, PROBS[:2], 0.1)
+    refused(expected_wrong_edges, torch.eye(2).long(), 0.5)
+    refused(expected_wrong_edges, PROBS, 0.1, identifiable=[True])
+    refused(expected_wrong_edges, PROBS, -1)
 
 
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("name", CALLS)
-def test_errors(name):
-    call, message = CALLS[name]
-    with pytest.raises(InputError) as caught:
-        call()
-    assert message in str(caught.value)
+# ---------------------------------------------------------------- the data of a reliability diagram, by hand, against a
+
+
+RNG = torch.Generator().manual_seed(0)
+PROBS_RELIABILITY = torch.rand(12, 12, generator=RNG, dtype=torch.float64) ** 2
+GRAPH = (torch.rand(12, 12, generator=RNG, dtype=torch.float64) < PROBS_RELIABILITY).double()
+
+
+def test_by_hand_with_true_probabilities():
+    probs = torch.tensor([[0.0, 0.5], [0.6, 0.8]], dtype=torch.float64)
+    truth = torch.tensor([[0.1, 0.2], [0.9, 0.8]], dtype=torch.float64)
+    got = reliability(probs, truth, num_bins=2)  # 0.5 is in the lower bin
+    assert got.predicted.tolist() == pytest.approx([0.25, 0.7])
+    assert got.true.tolist() == pytest.approx([0.15, 0.85])
+    assert got.count.tolist() == [2, 2]
+    assert got.calibration_error == pytest.approx(0.5 * 0.1 + 0.5 * 0.15)
+    one = reliability(probs, truth, num_bins=1)
+    assert one.calibration_error == pytest.approx(abs(1.9 - 2.0) / 4)  # errors of opposite sign cancel
+    assert reliability(truth, truth).calibration_error == 0
+
+
+@pytest.mark.parametrize("num_bins", [1, 5, 10, 40])
+def test_against_sklearn(num_bins):
+    true, predicted = calibration_curve(GRAPH.flatten().numpy(), PROBS_RELIABILITY.flatten().numpy(), n_bins=num_bins)
+    got = reliability(PROBS_RELIABILITY, GRAPH, num_bins=num_bins)
+    assert got.predicted.tolist() == pytest.approx(predicted.tolist(), abs=1e-12)
+    assert got.true.tolist() == pytest.approx(true.tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_against_a_loop_over_edges(held):
+    probs, truth = PROBS_RELIABILITY, GRAPH
+    learned = ~torch.eye(12, dtype=torch.bool) if held else None
+    bins = {}
+    for i in range(12):
+        for j in range(12):
+            if not (held and i == j):
+                bins.setdefault(int(probs[i, j] * 4), []).append((probs[i, j].item(), truth[i, j].item()))
+    count = [len(bins[b]) for b in sorted(bins)]
+    means = [[sum(pair[k] for pair in bins[b]) / len(bins[b]) for b in sorted(bins)] for k in (0, 1)]
+    error = sum(n * abs(p - t) for n, p, t in zip(count, *means, strict=True)) / sum(count)
+    got = reliability(probs, truth, num_bins=4, learned=learned)
+    assert got.count.tolist() == count
+    assert sum(count) == (132 if held else 144)
+    assert got.predicted.tolist() == pytest.approx(means[0], abs=1e-12)
+    assert got.true.tolist() == pytest.approx(means[1], abs=1e-12)
+    assert got.calibration_error == pytest.approx(error, abs=1e-12)
+
+
+def test_empty_bins_are_left_out():
+    got = reliability(torch.tensor([[0.05, 0.95], [0.05, 0.95]]), torch.zeros(2, 2))
+    assert got.count.tolist() == [2, 2]
+    assert got.calibration_error == pytest.approx(0.5, abs=1e-6)
+
+
+def test_errors_reliability(unchecked, refused):
+    refused(reliability, PROBS_RELIABILITY, torch.zeros(2, 2))
+    refused(reliability, PROBS_RELIABILITY, 0 * GRAPH + 2)
+    refused(reliability, PROBS_RELIABILITY, GRAPH > 0)
+    refused(reliability, PROBS_RELIABILITY, GRAPH, num_bins=0)
+    refused(reliability, PROBS_RELIABILITY, GRAPH, learned=torch.zeros(12, 12, dtype=torch.bool))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tacit.assessment.uncertainty.decisions import acting_words
+from tacit.assessment.uncertainty import acting_words
 from tacit.assessment.uncertainty.explanations import (
     HALF_LIVES,
     explained_gates,

@@ -10,7 +10,6 @@ from torch.autograd.functional import hessian
 
 from tacit.assessment.uncertainty import sandwich
 from tacit.data import Pairs
-from tacit.errors import InputError
 from tacit.estimators import DisARM, StraightThrough
 from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import MMD, EnergyScore, Gaussian, PointMSE
@@ -209,41 +208,29 @@ def test_the_model_stays_and_the_generator_decides():
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
-@pytest.mark.parametrize(
-    ("choices", "match"),
-    [
-        ({"loss": PointMSE()}, "a sandwich requires a loss that compares graphs, .* got PointMSE; use the bootstrap"),
-        ({"estimator": DisARM()}, "a sandwich requires the estimator ScoreFunction, got DisARM; use the bootstrap"),
-        ({"estimator": StraightThrough()}, "a sandwich requires the estimator ScoreFunction, got StraightThrough; use"),
-    ],
-)
-def test_refusals(choices, match):
+@pytest.mark.parametrize("choices", [{"loss": PointMSE()}, {"estimator": DisARM()}, {"estimator": StraightThrough()}])
+def test_refusals(choices, refused):
     model, pairs = visible(LOOPS, 60, EnergyScore())
     loss = choices.pop("loss", model.loss)
-    refused = LatentGraphModel(model.graph, model.predictor, loss, num_graphs=4, **choices)
-    with pytest.raises(InputError, match=match):
-        sandwich(refused, pairs, generator=torch.Generator())
+    other = LatentGraphModel(model.graph, model.predictor, loss, num_graphs=4, **choices)
+    refused(sandwich, other, pairs, generator=torch.Generator())
 
 
-def test_too_many_parameters_are_refused(monkeypatch):
+def test_too_many_parameters_are_refused(monkeypatch, refused):
     model, pairs = visible(LOOPS, 60, EnergyScore())
     model.predictor.requires_grad_(True)
     monkeypatch.setattr(module, "MOST_PARAMETERS", 3)
-    with pytest.raises(
-        InputError, match="a sandwich requires at most 3 edges and parameters, got 4; use the bootstrap"
-    ):
-        sandwich(model, pairs, generator=torch.Generator())
+    refused(sandwich, model, pairs, generator=torch.Generator())
     model.predictor.requires_grad_(False)
     assert sandwich(model, pairs, generator=torch.Generator()).std_errors.any()
 
 
-def test_a_model_with_a_prior_is_refused():
+def test_a_model_with_a_prior_is_refused(refused):
     model, pairs = visible(LOOPS, 60, EnergyScore())
     believing = LatentGraphModel(
         model.graph, model.predictor, model.loss, num_graphs=4, prior=EdgePrior(0.5, weight=0.1)
     )
-    with pytest.raises(InputError, match="a sandwich requires a model without a prior"):
-        sandwich(believing, pairs, generator=torch.Generator())
+    refused(sandwich, believing, pairs, generator=torch.Generator())
 
 
 def test_the_papers_baseline_does_not_shrink_the_errors():
