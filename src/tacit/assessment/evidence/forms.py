@@ -32,6 +32,7 @@ from tacit.predictors import SeriesLayout
 LAGS = (1, 2, 3, 4, 6, 8, 12)
 DECAYS = {0.15: 2, 0.3: 3, 0.45: 4, 0.6: 6, 0.75: 12}  # and the lags after which a smoothed value hardly changes
 SPLINE_LAGS, SPLINE_DECAYS = (1, 2), (0.3, 0.6)
+SPLINE_ROWS = 400  # beyond each of the outer knots are 20 values or more
 MOST_TARGETS, MOST_CANDIDATES, MOST_ROWS, MOST_PARENTS = 16, 24, 4000, 12
 PRIOR = math.log(9.0)
 EXACT = 1e-6  # share of a target's variance below which a residual counts as 0
@@ -49,7 +50,8 @@ def possible_forms(
     ``background`` is the number of known columns before those of a background, from which sources may send deviations.
     They do not send deviations from covariates, or from shared drivers.
     """
-    kinds = [(False, False, False), (True, False, False), (False, False, True)]  # squares, products, splines
+    kinds = [(False, False, False), (True, False, False)]  # squares, products, splines
+    kinds += [(False, False, True)] * (len(pairs) >= SPLINE_ROWS)
     kinds += [(False, True, False)] * (num_sent(layout) == 1)
     counts = {count for count in LAGS if count <= layout.window}
     smoothed = [(min(count, layout.window), decay) for decay, count in DECAYS.items()] if layout.window > 1 else []
