@@ -21,13 +21,11 @@ def page(directory: Path) -> str:
 
 HEAD = """# Accuracy of the assessment
 
-Nominal 95% intervals of edge probabilities should contain the truth in 95% of cases, and a fit test at the 5% level
-should reject 5% of correct models. This page shows the measured shares.
-
-All figures are from the paper's 12-node system with 28,000 training pairs and a default fit of 10 epochs. "psi known":
-the true predictor is given. "psi learned": it is learned too, from 8 starts, of which the best is used. `python
-benchmarks/trust.py coverage level power flags cost --device cuda` makes the records, and `python
-benchmarks/trust_page.py` draws this page from them.
+Do nominal 95% intervals of edge probabilities contain the truth in 95% of cases, and does a fit test at the 5% level
+reject 5% of correct models? All figures are from the paper's 12-node system with 28,000 training pairs and a default
+fit of 10 epochs. "psi known": the true predictor is given. "psi learned": it is learned too, from 8 starts, of which
+the best is used. `python benchmarks/trust.py coverage level power flags cost --device cuda` makes the records, and
+`python benchmarks/trust_page.py` draws this page from them.
 """
 
 

@@ -20,10 +20,10 @@ def left_over(columns, target, weights=None):
 
 def matrix_of(parents, always, target, weights):
     """The matrix of cross products of one target, from arrays (row, column)."""
-    values, always, weights = (
-        torch.from_numpy(np.ascontiguousarray(part.T))[None] for part in (np.hstack([parents, target]), always, weights)
+    columns, weights = (
+        torch.from_numpy(np.ascontiguousarray(part.T))[None] for part in (np.hstack([parents, target, always]), weights)
     )
-    return cross_products(values, always, weights, target.shape[1])
+    return cross_products(columns, weights, always.shape[1], target.shape[1])
 
 
 def g_prior_score(rows, always, columns, share_left):

@@ -29,13 +29,13 @@ KNOWN = {
 }
 HEAD = """# Whether an edge exists
 
-`exists` is the probability that an edge is needed at all. This page shows how well it ranks edges, how well it is
-calibrated, and what full fits with default options find, on networks whose edges are known.
+How well `exists` ranks edges, how well it is calibrated, and what full fits with default options find, on networks
+whose edges are known.
 
 The method was chosen on the seeds `choose` and on gnw20 1 to 10. The seeds `test`, gnw20 11 to 20 and DREAM4 were
 scored once. `python -m benchmarks.existence.evidence_study` and `python -m benchmarks.existence.full_fits` make the
-records in `benchmarks/results/existence`, and `python -m benchmarks.existence.page` draws this page from them; with
-`--full` it prints the average precision and the seconds of every method, and the calibration of both on all seeds.
+records, and `python -m benchmarks.existence.page` draws this page from them; with `--full` it prints the average
+precision and the seconds of every method.
 """
 RANKING = """
 ## Ranking of edges on known graphs

@@ -63,7 +63,7 @@ def measure(nodes: int) -> dict[str, Any]:
     candidates = CandidateEdges.from_edges(torch.from_numpy(sources.ravel()), torch.from_numpy(targets), nodes)
     rules = read_rules(dataset, config.graph, candidates if nodes > 100 else None)
     began = time.process_time()
-    found = find_evidence(dataset, rules, config, 0, index=rules.index(as_table=nodes > 100))
+    found = find_evidence(dataset, rules, config, 0, index=rules.index("table" if nodes > 100 else "matrix"))
     return {
         "nodes": nodes,
         "candidates": int(truth.size),

@@ -19,9 +19,9 @@ NOT_AN_OPTION = "gaussian_likelihood"  # Gaussian noise with the intervals of st
 THETA_ORDER = [f"{kind}, psi {psi}" for kind in ("poisson", "bernoulli", "gaussian") for psi in ("known", "learned")]
 HEAD = """# Counts, yes or no, heavy tails
 
-This page shows measurements of the [observation models](../how-to/observation.md) on systems whose edges are known.
-`python -m benchmarks.observation.page` draws it from the records in `benchmarks/results/observation/`; with `--full` it
-prints all intervals, and every method on every system. The generators are in `benchmarks/observation/`.
+Measurements of the [observation models](../how-to/observation.md) on systems whose edges are known.
+`python -m benchmarks.observation.page` draws this page from the records; with `--full` it prints all intervals, and
+every method on every system. The generators are in `benchmarks/observation/`.
 """
 THETA = """
 ## Edge probabilities of the paper's system
@@ -61,8 +61,8 @@ no, the data contain little information about how often an edge acts, and interv
 - *coverage*: 95% intervals of `probability` that contain the truth, over true edges, ± its standard error. Where an
   edge always acts, 1 is in nearly every interval.
 - *bias* and *error*: mean of the estimate less the truth, and of its absolute value.
-- *gaussian*: intervals from regressions of mean and variance, as `observation.kind = "gaussian"` has them. They are
-  wide, and the estimate is 1 for many gated edges, which gives the large bias.
+- *gaussian*: intervals with `observation.kind = "gaussian"`. They are wide, and the estimate is 1 for many gated
+  edges, which gives the large bias.
 
 `python -m benchmarks.observation.intervals` makes the records. Seeds `{seeds}`.
 """
@@ -75,6 +75,15 @@ step. *tacit* chooses the observation model from the data; the column *chosen* h
 (statsmodels; ranked by Wald statistics, listed by Benjamini and Hochberg at 10%). Average precision; listed and false
 edges per data set at a false discovery rate of 10%; calibration error of `exists` over all pairs. Seeds
 `{seeds}`{untouched}. `python -m benchmarks.observation --seed-set {seeds}`.
+"""
+CHOICE = """
+## The choice of an observation model
+
+Is the same kind chosen on resamples of the same table? Two resamples of each table: ten blocks of a tenth of its rows,
+or as many experiments, drawn with replacement. Ten gene networks of gnw20, three of DREAM4, Lorenz-96, a VAR, a network
+of each kind and one of mixed kinds, on which nothing was chosen. *before*: a choice for each node alone.
+
+`python -m benchmarks.observation.choice` makes the records.
 """
 
 
@@ -90,6 +99,7 @@ def page() -> str:
     seeds, records = read_methods()
     untouched = ", on which nothing was chosen" if seeds == "test" else ""
     parts += [RANKING.format(seeds=seeds, untouched=untouched), *_ranking(records)]
+    parts += [CHOICE, *_choice(*(read(RESULTS / f"choice-{name}.json")["test"] for name in ("before", "after")))]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -108,6 +118,18 @@ def read_methods() -> tuple[str, dict[str, dict[str, Figures]]]:
     """Return the seeds and the records of the methods."""
     found = ((seeds, {name: read(path_of(seeds, name)) for name in METHODS}) for seeds in ("test", "choose"))
     return next(one for one in found if any(one[1].values()))
+
+
+def _choice(before: dict[str, Figures], after: dict[str, Figures]) -> list[str]:
+    lines = _head("tables", "number", "all nodes the same", "nodes the same", "before: all nodes", "nodes")
+    for name in [*dict.fromkeys(row["group"] for row in after.values()), "all"]:
+        cells = []
+        for records in (after, before):
+            rows = [row for row in records.values() if name in (row["group"], "all")]
+            same, number = (sum(row[key] for row in rows) for key in ("same", "resamples"))
+            cells += [f"{same} of {number}", f"{statistics.mean(row['nodes'] for row in rows):.1%}"]
+        lines.append(_row(name, str(sum(name in (row["group"], "all") for row in after.values())), *cells))
+    return lines
 
 
 def _theta(records: dict[str, Figures]) -> list[str]:

@@ -64,21 +64,17 @@ HEAD = """# Tables that break the assumptions
 
 A fit assumes that every node depends on its own past, on its parents and on its background (trend, cycles, levels).
 This page shows what is listed where these assumptions hold and where others are broken, beside other methods on the
-same data. In systems without edges every listed edge is false. The seeds `choose` were used for decisions; the seeds
-`test`, from 10,000 on, are shown here.
+same data. In systems without edges every listed edge is false. All choices were made on other seeds.
 
 *tacit* is the evidence with which a fit begins, *tacit fit* a complete fit with defaults, and *tacit, no background*
-the version that did not have backgrounds. The other methods are ridge regression, stability selection (recalibrated to
-probabilities on other systems), PCMCI, PCMCI+ and VARLiNGAM. tacit sees the dates where a table has them. The others
-see the values, with straight lines in place of missing ones, and up to three lags, as on
-[Whether an edge exists](EXISTENCE.md). tacit and stability selection list edges at a false discovery rate of 10%. PCMCI
-and PCMCI+ list the links of their graphs (levels .01 and .05 for each test), which do not control such a rate. Ridge
-and VARLiNGAM only rank.
+the evidence without backgrounds. The other methods are ridge regression, stability selection (recalibrated to
+probabilities on other systems), PCMCI, PCMCI+ and VARLiNGAM. They see the values, with straight lines in place of
+missing ones, and up to three lags; tacit sees the dates too. tacit and stability selection list edges at a false
+discovery rate of 10%. PCMCI and PCMCI+ list the links of their graphs (levels .01 and .05 for each test), which do not
+control such a rate. Ridge and VARLiNGAM only rank.
 
-`python -m benchmarks.robustness` makes the records in `benchmarks/results/robustness`, one file for each method with
-the figures of every data set. `python -m benchmarks.robustness.page` draws this page from them; with `--full` it
-prints every method on every kind, with average precision, calibration, stated false edges and findings. The generators
-are in `benchmarks/robustness/systems.py`.
+`python -m benchmarks.robustness` makes the records, and `python -m benchmarks.robustness.page` draws this page from
+them; with `--full` it prints every method on every kind. The generators are in `benchmarks/robustness/systems.py`.
 """
 POOLED = """
 ## All kinds together
@@ -93,10 +89,9 @@ six or seven of a kind, the evidence on 25 to 52."""
 KIND_BY_KIND = """
 ## Kind by kind
 
-AUROC and false share of the listed edges in systems with edges, and the share of data sets without edges in which an
-edge is listed. Most systems have 8 nodes and 600 to 1,200 rows. *Best peer*: the best of the other methods in this
-column; `-`: not run. A background has .7 to 5 deviations of the node. On even seeds it is added to what is observed;
-on odd seeds it drives the nodes and passes through the edges. The kinds *cc* are those of the package causalcompass
+Most systems have 8 nodes and 600 to 1,200 rows. *Best peer*: the best of the other methods in this column; `-`: not
+run. A background has .7 to 5 deviations of the node. On even seeds it is added to what is observed; on odd seeds it
+drives the nodes and passes through the edges. The kinds *cc* are those of the package causalcompass
 ([CausalCompass](https://arxiv.org/abs/2602.07915)) with its defaults, 10 nodes and 1,000 rows: a VAR with three lags,
 and Lorenz-96; *cc coefficients*, where weights change, has 500 rows. In *missing* empty cells have the last value, as
 its authors fill them; in *gaps* they are empty.
@@ -105,9 +100,8 @@ STATED = """
 ## Stated and realised number of false edges
 
 *Stated*: the sum of 1 - `exists` over the listed edges, which an answer states as the number of false ones. *False*:
-the number of listed edges that are false. Both are sums over all data sets of all kinds. *Realised*: their ratio, or,
-where fewer than {many} are stated, false less stated with its standard error over data sets or the square root of the
-stated number if that is larger.
+the number of listed edges that are false. *Realised*: their ratio, or, where fewer than {many} are stated, false less
+stated with its standard error over data sets or the square root of the stated number if that is larger.
 """
 FOUND = """
 ## Shared drivers
@@ -120,9 +114,8 @@ PEERS = """
 
 Kinds where the mean of another method is higher by more than two paired standard errors: {}.
 
-Elsewhere: a chain of gauges that is sampled slowly, and hidden drivers of effects within a step, on
-[Effects within a step](simultaneous.md); counts, categories, and gated networks of yes or no on
-[Values that are not Gaussian](observation.md).
+On other pages: a chain of gauges that is sampled slowly, and hidden drivers of
+[effects within a step](simultaneous.md); gated networks of [yes or no](observation.md).
 """
 Records = dict[str, dict[str, dict[str, Row]]]
 

@@ -24,13 +24,11 @@ WORDS = {
 }
 HEAD = """# Effects within a step
 
-This page compares tacit with PCMCI+ (tigramite) and VARLiNGAM (lingam), on generated systems with edges at lag 0 and on
-systems without such edges. *tacit* is the evidence with `simultaneous = true`, and *option off* the evidence without
-it. There are 20 data sets of each kind, with the seeds `test`, on which nothing was chosen.
+tacit is compared with PCMCI+ (tigramite) and VARLiNGAM (lingam), on generated systems with and without edges at lag 0.
+*tacit* is the evidence with `simultaneous = true`, and *option off* the evidence without it. There are 20 data sets of
+each kind, on which nothing was chosen.
 
-- *svar*: 10 nodes, 10 edges at lag 0 (weights .3 to .8) and 8 to 10 at lag 1 (.2 to .5), 500 or 2,000 rows; the
-  noise is named, `scales` is Gaussian with deviations between .5 and 2. *own*: the weights of the own past lie between
-  0 and .8 instead of .4.
+- *svar*: 10 nodes, 10 edges at lag 0 (weights .3 to .8) and 8 to 10 at lag 1 (.2 to .5), 500 or 2,000 rows.
 - *lagged*: the same without edges at lag 0; with 15 nodes, 20 edges and 1,000 rows.
 - *chain*: 30 gauges with travel times of .2 to 1.5 steps, interpolated between lags, or simulated at 1/20 step and
   sampled; 1,000 or 3,000 rows.
@@ -38,24 +36,23 @@ it. There are 20 data sets of each kind, with the seeds `test`, on which nothing
 - *gates*: an edge acts with probability .3 to .9 at every step, at lag 0 and later. 2,000 rows.
 - *mixed*: 5 to 20 nodes, 200 to 3,000 rows, random densities and noise; one in four without edges at lag 0.
 
-`python -m benchmarks.simultaneous --seed-set test` makes the records in `benchmarks/results/simultaneous`, and
-`python -m benchmarks.simultaneous.page` draws this page from them; with `--full` it prints every method on every kind,
-with average precision, and the settings of the peers that were tried. The generators are in
-`benchmarks/simultaneous/systems.py`.
+`python -m benchmarks.simultaneous --seed-set test` makes the records, and `python -m benchmarks.simultaneous.page`
+draws this page from them; with `--full` it prints every method on every kind, and the settings of the peers that were
+tried. The generators are in `benchmarks/simultaneous/systems.py`.
 """
 POOLED = """
 ## All kinds together
 
-AUROC, means over the kinds, each with the same weight. *VARLiNGAM, resampled* has 10 resamples; it is slow and was run
-on few kinds. Seconds are those of one data set on one core of a shared machine.
+AUROC, means over the kinds. *VARLiNGAM, resampled* has 10 resamples; it is slow and was run on few kinds. Seconds are
+those of one data set on one core of a shared machine.
 """
 PAIRED = """
 ## Ranking of edges, kind by kind
 
 AUROC of tacit, and in brackets that of the peer with the better mean. An undirected edge is a pair of nodes with an
-edge in either direction. With Gaussian noise the direction at lag 0 is identifiable only where lagged parents give it;
-the own past of a node is such a parent, so that most directions are identifiable here. On systems that are only lagged
-the option has no cost. With a hidden driver it adds false edges at lag 0.
+edge in either direction. With Gaussian noise lagged parents, such as the own past of a node, make most directions
+identifiable here. On systems that are only lagged the option has no cost. With a hidden driver it adds false edges at
+lag 0.
 """
 LISTS = """
 ## Listed pairs at lag 0, and calibration

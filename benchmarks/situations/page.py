@@ -8,9 +8,9 @@ from benchmarks.situations.records import RESULTS, Figures, read
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "situations.md"
 HEAD = """# Edges that depend on the situation, and regimes
 
-This page shows measurements of `depends_on` and `regimes` ([how to use them](../how-to/situations.md)), on systems
-whose edges are known and on the air quality of Beijing. `python -m benchmarks.situations.page` draws it from the
-records in `benchmarks/results/situations/`. The generators are in `benchmarks/situations/`.
+Measurements of `depends_on` and `regimes` ([how to use them](../how-to/situations.md)), on systems whose edges are
+known and on the air quality of Beijing. `python -m benchmarks.situations.page` draws this page from the records. The
+generators are in `benchmarks/situations/`.
 """
 LIKELIHOOD_TEXT = """
 ## Linear filters, by the exact likelihood

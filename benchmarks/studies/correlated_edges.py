@@ -131,10 +131,7 @@ def _finding(ties: str, records: Records) -> str:
     nearest = min(errors, key=errors.__getitem__)
     runs = [run for key in CONFIGS for run in records[_name(ties, *key)]["runs"]]
     wrong = sum(run["fits"] is False for run in runs)
-    return (
-        f"The error of the true edges is least with {' at scope '.join(nearest)}. "
-        f"The fit test rejects {wrong} of {len(runs)} runs."
-    )
+    return f"The error is least with {' at scope '.join(nearest)}. The fit test rejects {wrong} of {len(runs)} runs."
 
 
 def _work(ties: str, loss: str, scope: str) -> Work:

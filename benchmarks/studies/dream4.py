@@ -72,7 +72,7 @@ def _main_table(size: int, values: Values) -> Table:
         f"the prior follows from {REGULATORS:g} expected regulator of a gene, the same for all networks, and from "
         "the residuals of ridge; starts and steps were chosen on simulated networks",
         RANKING_NOTE,
-        "ridge and lasso: penalty by leaving out a fifth of the pairs at a time, which at ten genes is an experiment",
+        "ridge and lasso: penalty by leaving out a fifth of the pairs at a time",
         *quick_note([values]),
     ]
     return Table(f"DREAM4, {size} genes", ["method", *RANKING_COLUMNS, "runs"], rows, notes)

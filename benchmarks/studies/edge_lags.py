@@ -102,7 +102,7 @@ class EdgeLags(Study):
             "where sure: the same of those whose lag is the largest in at least 90% of the resamples",
             "fewer lags read: right lags if regressions read only as many lags as were enough to detect edges "
             "(the window of the model), not 12",
-            "true edges listed: the share of the true edges that are listed at a false discovery rate of 10%",
+            "true edges listed: their share, at a false discovery rate of 10%",
             *quick_note(list(records.values())),
         ]
         return [Table("The dominant lag of the listed edges", columns, rows, notes)] if rows else []

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 from benchmarks.studies.gpvar_methods import WINDOW, Method, Steps, regression, trained
 from benchmarks.studies.gpvar_system import GPVARSystem
+from benchmarks.studies.known_graph_tables import RANKING_NOTE
 from benchmarks.studies.lasso import lasso_regression
 from matplotlib.figure import Figure
 
@@ -66,13 +67,10 @@ class GPVAR(Study):
         present = [name for name in SETTINGS if name in records]
         rows = [_row(SETTINGS[name].title, records[name]) for name in present]
         columns = ["method", "training steps", "F1", "F1 of the top edges", "AUROC", "point MAE", "optimal MAE"]
-        most = sorted({setting.most_series for setting in SETTINGS.values()})
         notes = [
             *_recovered(records),
-            "mean ± deviation over runs, each on a series of its own: at most "
-            f"{most[0]} long or {most[-1]} short ones, whatever --seeds is; none of them was used to choose settings",
-            "F1: of the edges with theta above 0.5. Top edges: as many as there are true edges, a number that is not "
-            "known in practice; a regression has no threshold",
+            "mean ± deviation over runs, each on a series of its own; none of them was used to choose settings",
+            RANKING_NOTE,
             *_mean_note(records),
             "psi learned: of several starts on a series the one with the lowest validation loss is the run",
             f"all methods read {WINDOW} lags; regressions choose their penalty on the validation steps",

@@ -9,10 +9,7 @@ from tacit.experiments.study import Values
 from tacit.report.matrix import COLOURS
 
 RANKING_COLUMNS = {"AUROC": "auroc", "AUPR": "aupr", "F1": "f1", "F1 of the top edges": "f1_top"}
-RANKING_NOTE = (
-    "F1: of the edges with theta above 0.5. Top edges: as many as there are true edges, a number that is not known in "
-    "practice; a regression has no threshold"
-)
+RANKING_NOTE = "F1: of the edges with theta above 0.5; top edges: as many as there are true edges"
 
 
 def method_rankings(systems: Sequence[Values]) -> dict[str, list[Values]]:

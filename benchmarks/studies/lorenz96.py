@@ -51,7 +51,7 @@ class Lorenz96(Study):
             rows.append([*setting, *(" / ".join(ranking_cells(rankings[name], RANKINGS)) for name in METHODS)])
         notes = [
             "mean ± deviation over series; a weight and a gate per edge and lag, "
-            "noise per node; Lorenz-96 has products of neighbours, which no method in this table can express",
+            "noise per node; no method in this table can express the products of neighbours of Lorenz-96",
             f"the prior follows from {NEIGHBOURS:g} expected source of a node and from the residuals of ridge; all "
             f"methods read the same lags, of {', '.join(map(str, WINDOWS))} those with the least error of ridge where "
             "a fifth of the pairs at a time is left out",

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tacit.cli import main
-from tacit.graph.candidate_edges import size_in_words
+from tacit.graph.memory import size_in_words
 from tacit.pipeline.choices import REPLICAS
 from tacit.pipeline.plan import NUMBER_BYTES
 

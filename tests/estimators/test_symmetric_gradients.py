@@ -99,16 +99,16 @@ def test_a_coin_answers_once_for_each_node_that_reaches_either_end(rng, hops):
 class BothRows(ReceptiveFieldCredit):
     """Adds what the two rows of a pair would answer for: a node that reaches both ends counts twice."""
 
-    def __call__(self, advantage, graphs, *, symmetric=False, candidates=None):
-        row = super().__call__(advantage, graphs, symmetric=not symmetric, candidates=candidates)
+    def __call__(self, advantage, graphs, *, symmetric=False):
+        row = super().__call__(advantage, graphs, symmetric=not symmetric)
         return row + row.mT
 
 
 class OneRow(ReceptiveFieldCredit):
     """Takes the row of the first node alone."""
 
-    def __call__(self, advantage, graphs, *, symmetric=False, candidates=None):
-        return super().__call__(advantage, graphs, symmetric=not symmetric, candidates=candidates)
+    def __call__(self, advantage, graphs, *, symmetric=False):
+        return super().__call__(advantage, graphs, symmetric=not symmetric)
 
 
 @pytest.mark.parametrize("wrong", [BothRows, OneRow])

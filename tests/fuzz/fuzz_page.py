@@ -38,13 +38,12 @@ traceback, a warning, more than 20 seconds of processor time, more than 3 GiB of
 |---|---|---:|---:|---:|---:|---:|---:|---:|
 {rows}
 
-*kinds of error*: different messages, without names and numbers. The slowest case was timed on two shared cores. `make
-test` runs four hundred cases, the same each time. `make fuzz` runs as many as in the table, with a new seed, and draws
-this page. `TACIT_FUZZ_SEED` repeats a run. The defects that were found are listed in `tests/fuzz/DEFECTS.md`.
+*kinds of error*: different messages, without names and numbers. `make fuzz` runs as many cases as in the table, with a
+new seed, and draws this page. `TACIT_FUZZ_SEED` repeats a run. The defects that were found are listed in
+`tests/fuzz/DEFECTS.md`.
 
-Not covered are valid calls of `tacit demo` and `tacit reproduce`, which train for minutes; files without read
-permission; numbers in a checkpoint that are finite and of the right shape but absurd (training then fails with exit
-code 1); and scikit-learn's own checks of X and y, whose messages may have several lines.
+Not covered are valid calls of `tacit demo` and `tacit reproduce`; files without read permission; absurd finite numbers
+in a checkpoint (training then fails with exit code 1); and scikit-learn's own checks of X and y.
 """
 FOUND = """# Defects that fuzzing found
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InputError
 from tacit.graph import CandidateEdges
-from tacit.graph import candidate_edges as footprint
+from tacit.graph import memory as footprint
 
 
 @st.composite

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tacit.errors import InputError
 from tacit.graph import EdgeRules, correlated_pairs, nearest, nearest_candidates
-from tacit.graph import candidate_edges as footprint
+from tacit.graph import memory as footprint
+from tacit.graph.layouts import EDGE_BYTES
 
 
 def first_k(distance, k):
@@ -99,7 +100,7 @@ def test_twenty_thousand_nodes_need_memory_for_their_edges(rng):
     tracemalloc.stop()
     assert candidates.sources.shape == (20_000, 10)
     assert candidates.used.all()
-    assert peak < nearest.BLOCK_BYTES + 20_000 * 10 * footprint.EDGE_BYTES
+    assert peak < nearest.BLOCK_BYTES + 20_000 * 10 * EDGE_BYTES
     assert peak < 20_000**2 / 5
     few = torch.arange(0, 20_000, 500)
     for node in few.tolist():

@@ -209,7 +209,7 @@ def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
         priors={(0, 3): 0.9},
         self_loops=self_loops,
     )
-    matrix, table = rules.build(generator=rng), rules.build(generator=rng, as_table=True)
+    matrix, table = rules.build(generator=rng), rules.build(generator=rng, layout="table")
     candidates = table.candidates
     assert torch.equal(candidates.to_mask(), matrix.edge_probs > 0)
     assert torch.equal(~table.fixed, in_slots(rules.allowed, candidates) & candidates.used)
@@ -218,7 +218,7 @@ def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
     matrix = BernoulliGraph(torch.where(matrix.fixed, matrix.fixed_probs, 0.3), matrix.fixed)
     table = BernoulliGraph(torch.where(table.fixed, table.fixed_probs, 0.3), table.fixed, candidates=candidates)
     for default in (None, 0.2):
-        over_all, as_table = rules.prior(0.7, default), rules.prior(0.7, default, as_table=True)
+        over_all, as_table = rules.prior(0.7, default), rules.prior(0.7, default, layout="table")
         as_table.check(table)
         assert as_table.penalty(table).item() == pytest.approx(over_all.penalty(matrix).item(), rel=1e-5)
 
@@ -242,6 +242,6 @@ def test_rules_of_many_nodes_need_no_matrix(rng):
     source = torch.arange(count)
     ring = CandidateEdges.from_edges(source, (source + 1) % count, count)
     rules = EdgeRules(tuple(map(str, range(count))), candidates=ring, forbidden={(0, 1)}, required={(1, 2)})
-    graph = rules.build(generator=rng, as_table=True)
+    graph = rules.build(generator=rng, layout="table")
     assert graph.candidates.num_edges == count - 1
     assert int((~graph.fixed).sum()) == count - 2

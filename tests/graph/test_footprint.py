@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from tacit.errors import InputError
-from tacit.graph import candidate_edges as footprint
-from tacit.graph.candidate_edges import free_bytes, require_memory, size_in_words, step_bytes
+from tacit.graph import memory as footprint
+from tacit.graph.memory import free_bytes, require_memory, size_in_words, step_bytes
 
 STEP = {"rows": 7, "columns": 5, "num_graphs": 3, "draws": 2, "batch": 2, "nodes": 6, "channels": 4, "number_bytes": 8}
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from tacit.graph.candidate_edges import WORD_BITS, boolean_powers, powers_by_words
+from tacit.graph.operators import WORD_BITS, boolean_powers, powers_by_words
 
 
 @pytest.mark.parametrize("nodes", [1, 12, WORD_BITS])

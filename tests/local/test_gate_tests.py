@@ -8,7 +8,7 @@ import torch
 
 from gated_nodes import fitted
 from tacit.local import Dependence, GatedRegression
-from tacit.local.gates import CLOSE, QUANTILE, choose_gates, judge_gates
+from tacit.local.gates import QUANTILE, choose_gates, gate_scales, judge_gates
 from tacit.observation import GaussianNoise
 
 DOUBLE = torch.float64
@@ -35,7 +35,7 @@ def test_only_edges_that_may_have_a_gate_get_one(rng):
     assert choose_gates([data], [torch.tensor([False, True])])[0].gated.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("prob", [0.5, 1.0])
+@pytest.mark.parametrize("prob", [0.3, 0.5, 0.9, 1.0])
 def test_the_ends_are_where_the_profile_likelihood_falls_by_the_quantile(rng, prob):
     data = regression(rng, (prob,))
     (found,) = judge_gates([data], [torch.tensor([True])])
@@ -45,8 +45,25 @@ def test_the_ends_are_where_the_profile_likelihood_falls_by_the_quantile(rng, pr
         if end == 1:
             continue
         held = fitted(data, gate.with_gate(0, end), 0)
-        assert math.sqrt(2 * (top - held.log_likelihood)) == pytest.approx(QUANTILE, abs=CLOSE + 0.02)
+        assert math.sqrt(2 * (top - held.log_likelihood)) == pytest.approx(QUANTILE, abs=1e-3)
     assert (float(found.high[0]) == 1) == (prob == 1)
+
+
+def test_scales_that_differ_by_rounding_move_no_end(rng):
+    data, may_gate = regression(rng, (0.5, 0.9), rows=150), [torch.ones(2, dtype=torch.bool)]
+    ends = [
+        torch.stack([found.low, found.high])
+        for scale in (1.1, 1.1 + 1e-7)
+        for found in judge_gates([data], may_gate, scales=[torch.full((2,), scale, dtype=DOUBLE)])
+    ]
+    torch.testing.assert_close(*ends, rtol=1e-6, atol=1e-6)
+
+
+def test_a_gate_that_explains_nothing_has_no_scale(rng):
+    """Without noise the fit with a gate ends far below the fit without it, where its scores mean nothing."""
+    data = regression(rng, (1.0,), rows=100, sigma=1e-3)
+    [scale] = gate_scales([data], [torch.tensor([True])], [Dependence()])
+    assert 1 <= float(scale[0]) < 2
 
 
 def test_a_weak_edge_has_an_interval_up_to_one_and_down_to_almost_nothing(rng):

@@ -99,9 +99,9 @@ def test_ctrl_c_while_training_again_keeps_the_first_fit(monkeypatch):
 
 def test_controls_in_closed_form_are_regressions_without_edges_and_with_all():
     plan = plan_of()
-    split = plan.dataset.split
+    split, dropped = plan.dataset.split, plan.model.graph.placed(plan.evidence.dropped)
     controls = graph_controls(
-        plan.model, split.train, split.validation, dropped=plan.evidence.dropped, at_regression=True, closed_form=True
+        plan.model, split.train, split.validation, dropped=dropped, at_regression=True, closed_form=True
     )
     for control, sources, present in ((controls.absent, [], 0.0), (controls.present, [1, 2], 1.0)):
         found, design, _ = least_squares(split.train, 0, sources)

@@ -56,7 +56,7 @@ def test_a_true_edge_that_was_dropped_is_learned_after_all(plan):
     assert np.flatnonzero(learned.plan.evidence.needed).tolist() == [place]
     assert bool(learned.result.model.graph.learned[0, 1])
     assert learned.plan.evidence.kept[place]
-    assert not learned.plan.evidence.dropped[0, 1]
+    assert not learned.plan.evidence.dropped[place]
     assert "learned = 1 more edge than the regressions keep: residuals of the fitted model" in learned.plan.choices[-1]
     exists = learned.assessment.edges["exists"][place]
     assert exists == pytest.approx(KEEP)  # regressions and model disagree: just enough to be kept

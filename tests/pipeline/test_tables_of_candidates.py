@@ -15,7 +15,7 @@ from tacit.cli import main
 from tacit.edges import schema
 from tacit.errors import InputError
 from tacit.graph import CandidateEdges, EdgeRules
-from tacit.graph import candidate_edges as footprint
+from tacit.graph import memory as footprint
 from tacit.pipeline import Fitted
 
 CPU = torch.device("cpu")

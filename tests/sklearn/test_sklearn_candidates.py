@@ -8,7 +8,7 @@ from tacit import LatentGraphRegressor
 from tacit.config import PredictorOptions
 from tacit.errors import InputError
 from tacit.graph import CandidateEdges
-from tacit.graph import candidate_edges as footprint
+from tacit.graph import memory as footprint
 from tiny_fits import regressor
 
 QUICK = {"training": {"epochs": 2}, "observation": "auto", "point_graphs": 50}

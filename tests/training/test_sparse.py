@@ -226,7 +226,7 @@ def test_what_a_table_cannot_do(rng, monkeypatch):
     ):
         LatentGraphModel(BernoulliGraph(probs, candidates=candidates), deep, EnergyScore(), num_graphs=4)
     LatentGraphModel(BernoulliGraph(probs, candidates=candidates), deep, EnergyScore(), num_graphs=4, credit="global")
-    monkeypatch.setattr("tacit.graph.candidate_edges.MOST_WALKS", 3)
+    monkeypatch.setattr("tacit.graph.operators.MOST_WALKS", 3)
     with pytest.raises(
         InputError, match=r"powers of the graph over this table require \d+ walks, but at most 3 are listed"
     ):

@@ -1,6 +1,6 @@
 """One index of edges, one table of edges, and the schema of its columns: files, frames and pages are views of it."""
 
-from tacit.edges.by import EDGES_BY, REGIME, EdgesBy, read_edges_by
+from tacit.edges.by import BY_NUMBERS, EDGES_BY, REGIME, EdgesBy, read_edges_by
 from tacit.edges.edges_csv import EDGES, edges_text, read_edges
 from tacit.edges.index import EdgeIndex
 from tacit.edges.lags import LAGS, LagTable, read_lags
@@ -10,6 +10,7 @@ from tacit.edges.table import EdgeTable
 
 __all__ = [
     "ACTS",
+    "BY_NUMBERS",
     "DIRECTIONS",
     "EDGES",
     "EDGES_BY",

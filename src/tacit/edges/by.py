@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tacit.edges.schema import BY_COLUMNS, names
+from tacit.edges.schema import BY_COLUMNS, csv_text, names
 
 if TYPE_CHECKING:
     import pandas
@@ -79,13 +79,7 @@ class EdgesBy(BaseModel):
 
     def text(self, node_names: Sequence[str]) -> str:
         """Return ``edges_by.csv``."""
-        text = io.StringIO()
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(names(BY_COLUMNS))
-        for *words, probability, error, low, high in zip(*self.columns(node_names).values(), strict=True):
-            cells = (probability, error, low, high)
-            lines.writerow([*words, *("" if value is None else f"{value:.6g}" for value in cells)])
-        return text.getvalue()
+        return csv_text(BY_COLUMNS, self.columns(node_names))
 
 
 def read_edges_by(text: str, node_names: Sequence[str]) -> EdgesBy:

@@ -1,6 +1,5 @@
 """``edges.csv``: a row per edge, with the columns of the schema; those that were not computed are empty."""
 
-import csv
 import io
 from collections.abc import Sequence
 
@@ -19,14 +18,7 @@ def edges_text(table: EdgeTable) -> str:
     Of edges that are not kept the columns on how often they act are empty.
     """
     source, target = table.index.ends()
-    columns, found = schema.file_columns(), table.filed()
-    empty = [""] * len(table)
-    cells = [one.cells(found[one.name]) if one.name in found else empty for one in columns[2:]]
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(schema.names(columns))
-    lines.writerows(zip(source.tolist(), target.tolist(), *cells, strict=True))
-    return text.getvalue()
+    return schema.csv_text(schema.file_columns(), {"source": source, "target": target, **table.filed()})
 
 
 def read_edges(

@@ -1,6 +1,5 @@
 """``lags.csv``: the effect of each kept edge at each lag, a row per edge and lag."""
 
-import csv
 import io
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -9,7 +8,7 @@ import numpy as np
 import torch
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-from tacit.edges.schema import LAG_COLUMNS, names
+from tacit.edges.schema import LAG_COLUMNS, csv_text, names
 
 LAGS = "lags.csv"
 
@@ -64,12 +63,7 @@ class LagTable(BaseModel):
 
     def text(self, node_names: Sequence[str]) -> str:
         """Return ``lags.csv``."""
-        text = io.StringIO()
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(names(LAG_COLUMNS))
-        for source, target, lag, *numbers in zip(*self.columns(node_names).values(), strict=True):
-            lines.writerow([source, target, lag, *("" if value != value else f"{value:.6g}" for value in numbers)])
-        return text.getvalue()
+        return csv_text(LAG_COLUMNS, self.columns(node_names))
 
 
 def read_lags(text: str, node_names: Sequence[str]) -> LagTable:

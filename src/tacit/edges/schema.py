@@ -4,7 +4,9 @@ Files, data frames, the terminal, the page, exports and the reference page of th
 lines. A new column takes one line here and the place that computes it.
 """
 
-from collections.abc import Iterable
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -93,10 +95,8 @@ _WITHIN = "set simultaneous=True in GraphOptions"
 EFFECT_UNIT = "standard deviations of the target per standard deviation of the source"
 
 COLUMNS: tuple[Column, ...] = (
-    Column("source", "the name of the node that the edge starts at", "node", empty_if="never empty", heading="source"),
-    Column(
-        "target", "the name of the node that depends on the source", "node", empty_if="never empty", heading="target"
-    ),
+    Column("source", "the node that the edge starts at", "node", empty_if="never empty", heading="source"),
+    Column("target", "the node that depends on the source", "node", empty_if="never empty", heading="target"),
     Column(
         "exists",
         "the probability, given the data, that the edge is needed at all",
@@ -234,8 +234,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "exists_either",
-        "the probability of an edge in one direction or the other; the same in both rows of a pair. For a "
-        "`group`: the probability that any of its edges exists; the same in all of its rows",
+        "the probability of an edge in one direction or the other, or that any edge of the `group` exists; the same "
+        "in all rows of the pair or group",
         empty_if="as `within_step`, and the edge is in no `group`",
         unit="probability",
         stage="evidence",
@@ -257,7 +257,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "changed",
         "the time at which a listed edge changes: it acts only before or only after it, or its sign changes "
-        "([edges that act in a part of the table](../how-to/situations.md#edges-that-act-in-a-part-of-the-table))",
+        "([situations](../how-to/situations.md#edges-that-act-in-a-part-of-the-table))",
         "text",
         empty_if="no change was found, the edge is not listed, or the data are pairs without time",
         stage="evidence",
@@ -268,9 +268,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "group",
-        "copied sources of the target whose edges cannot be distinguished, for example `inlet or inlet_copy`; "
-        "they are one edge of the list, with the probability `exists_either` "
-        "([copies](../concepts/what-an-edge-means.md#copies))",
+        "sources that are copies of each other, for example `inlet or inlet_copy`; their edges are one edge of the "
+        "list ([copies](../concepts/what-an-edge-means.md#copies))",
         "text",
         empty_if="the edge is in no group",
         stage="evidence",
@@ -278,9 +277,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "acting",
-        "`always` (the interval lies above 0.9), `at times` (the test against an edge that always acts is "
-        "significant at a false discovery rate of 10% over all edges of the table), or `undecided` (neither) "
-        "([always or at times](../concepts/two-numbers.md#always-at-times-undecided))",
+        "`always`, `at times` or `undecided` ([definition](../concepts/two-numbers.md#always-at-times-undecided))",
         "word",
         empty_if="as `std_error`",
         stage="standard errors",
@@ -292,7 +289,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "gate_nats",
         "log likelihood of an edge that acts at times less that of an edge that always acts with noise that grows "
-        "with the source, in nats: above 0 the first explains the data better",
+        "with the source, in nats",
         empty_if="the variance of the target does not grow with the source, or the noise of the target is not added to "
         "its mean (counts, yes or no)",
         unit="nats",
@@ -305,8 +302,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "together",
-        "a number from 1 on that edges with a common gate share: they act in the same rows ([edges that act "
-        "together](../how-to/situations.md#edges-that-act-together))",
+        "edges with the same number act in the same rows ([gates](../how-to/situations.md#edges-that-act-together))",
         empty_if="the edge shares its gate with no other edge, or this was not estimated",
         stage="standard errors",
         style=".0f",
@@ -420,6 +416,22 @@ def script_columns() -> dict[str, dict[str, Any]]:
 def names(columns: Iterable[Column]) -> tuple[str, ...]:
     """Return the names of columns."""
     return tuple(one.name for one in columns)
+
+
+def csv_text(columns: Sequence[Column], found: Mapping[str, Any]) -> str:
+    """Return columns as the text of a CSV file; those that are not found are empty."""
+    empty = [""] * len(found[columns[0].name])
+    cells = [
+        one.cells(np.asarray(found[one.name], dtype=float if one.kind == "number" else None))
+        if one.name in found
+        else empty
+        for one in columns
+    ]
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(names(columns))
+    lines.writerows(zip(*cells, strict=True))
+    return text.getvalue()
 
 
 def reference(columns: Iterable[Column]) -> str:

@@ -347,8 +347,14 @@ class EdgeTable:
 
         places, columns = self._exported(threshold)
         once = self.index.once[places]
-        if self.index.symmetric:
-            self._require_symmetric(columns)
+        for name in columns if self.index.symmetric else ():
+            values = self.columns.get(name)
+            if values is not None and values.dtype.kind == "f":
+                back = self.index.mirrored(values)
+                require(
+                    bool((np.isclose(values, back, rtol=0, atol=1e-6) | (np.isnan(values) & np.isnan(back))).all()),
+                    f"{name} must equal its transpose in a symmetric graph; leave symmetric out",
+                )
         graph = networkx.Graph() if self.index.symmetric else networkx.DiGraph()
         graph.add_nodes_from(self.index.target_names)
         source, target = self.index.at(places[once]).ends()
@@ -359,17 +365,6 @@ class EdgeTable:
             for start, end, row in zip(source.tolist(), target.tolist(), rows, strict=True)
         )
         return graph
-
-    def _require_symmetric(self, columns: Mapping[str, Values]) -> None:
-        for name in columns:
-            values = self.columns.get(name)
-            if values is None or values.dtype.kind != "f":
-                continue
-            back = self.index.mirrored(values)
-            require(
-                bool((np.isclose(values, back, rtol=0, atol=1e-6) | (np.isnan(values) & np.isnan(back))).all()),
-                f"{name} must equal its transpose in a symmetric graph; leave symmetric out",
-            )
 
     def to_pyg(self, threshold: float | None = None) -> "Data":
         """Return ``edge_index`` (row 0: sources, row 1: targets), ``edge_prob`` and what else is known of the edges.
@@ -401,12 +396,9 @@ class EdgeTable:
             for name, values in self.columns.items()
         }
         types = {name: values.dtype.str for name, values in self.columns.items() if values.dtype.kind == "f"}
-        parts = {name: None if one is None else one.model_dump(mode="json") for name, one in self._further.items()}
+        further: dict[str, LagTable | EdgesBy | None] = {"lags": self.lags, "by": self.by}
+        parts = {name: None if one is None else one.model_dump(mode="json") for name, one in further.items()}
         return {"columns": columns, "types": types, **parts}
-
-    @property
-    def _further(self) -> dict[str, LagTable | EdgesBy | None]:
-        return {"lags": self.lags, "by": self.by}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any], index: EdgeIndex) -> "EdgeTable":

@@ -41,7 +41,7 @@ class DisARM(Estimator):
 
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
         """Return a number whose gradient for theta is the estimate."""
-        credit = self.credit(terms.cost.detach(), graphs, symmetric=graph.symmetric, candidates=graph.candidates)
+        credit = self.credit(terms.cost.detach(), graph.as_operator(graphs), symmetric=graph.symmetric)
         half_difference = (credit[:, 0::2] - credit[:, 1::2]) / 2
         flips = graphs[:, 0::2] - graphs[:, 1::2]  # (draw, pair, row, slot)
         rarer = torch.minimum(graph.edge_probs, 1 - graph.edge_probs).detach()

@@ -104,7 +104,7 @@ def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, graph: G
             "add num_hops if its output is local, or use credit='global'"
         )
     require(
-        num_hops <= 2 or graph.candidates is None,
+        num_hops - 1 <= graph.layout.longest_walk,
         f"credit by receptive field over a table of candidates requires num_hops <= 2, got {num_hops} of "
         f"{type(predictor).__name__}; use fewer hops, credit='global', or a graph over all pairs of nodes",
     )

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require
-from tacit.graph import GraphDistribution, reachability
+from tacit.graph import GraphDistribution, nodes_reaching
 from tacit.predictors import random_parameters, relaxed_call
 from tacit.shapes import Inputs
 
@@ -71,16 +71,16 @@ def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int,
     def draw(kind: Callable[..., Tensor], *shape: int) -> Tensor:
         return kind(shape, generator=generator, device=generator.device).to(device)
 
-    shape, candidates = torch.Size(graph.edge_shape), graph.candidates
-    used = torch.ones(shape, dtype=torch.bool, device=device) if candidates is None else candidates.used
+    shape, layout = torch.Size(graph.edge_shape), graph.layout.to(device)
+    used = layout.used
     require(bool(used.any()), "candidates must have at least one edge, got none; name some")
     each = max(1, min(FLIPS, MOST_ENTRIES // shape.numel()) // len(DEGREES))
     degrees = torch.tensor(DEGREES, device=device).repeat_interleave(each)
     density = (degrees * graph.num_nodes / used.sum()).clamp(max=0.9)[:, None, None]
     graphs = ((draw(torch.rand, len(degrees), *shape) < density) & used).to(dtype)  # (flip, row, slot)
     row, column = ((draw(torch.rand, len(degrees)) * most).long().clamp(max=most - 1) for most in shape)
-    if candidates is not None:  # used slots only
-        row, column = (part[(row * shape[1] + column) % int(used.sum())] for part in used.nonzero(as_tuple=True))
+    # In a table of candidates only used slots; in a matrix these are the same row and column.
+    row, column = (part[(row * shape[1] + column) % int(used.sum())] for part in used.nonzero(as_tuple=True))
     inputs = draw(torch.randn, PAIRS, graph.num_nodes, in_channels).to(dtype)
     trials = torch.arange(len(degrees), device=device)
     flipped = graphs.clone()
@@ -90,7 +90,7 @@ def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int,
     fresh.load_state_dict(random_parameters(predictor, generator), strict=False)
     before, after = (fresh(inputs, graph.as_operator(some[None])) for some in (graphs, flipped))
     change = (after - before).abs().amax((0, -1))
-    node = row if candidates is None else candidates.row_node[row]
+    node = layout.row_node[row]
     return Flips(fresh, inputs, graphs, row, column, node, before, change, before.abs().max().clamp_min(1e-3))
 
 
@@ -109,33 +109,17 @@ def check_locality(
             "credit by receptive field requires a predictor that depends on the graph, but no edge changed the output "
             f'of {name} for random inputs; check it, or use credit="global"'
         )
-    broken = flips.changed & ~_reaching(flips, graph, num_hops - 1)
+    layout = graph.layout.to(flips.row.device)
+    broken = flips.changed & ~nodes_reaching(layout, flips.graphs, flips.node, num_hops - 1)
     if broken.any():
         trial, node = (int(i) for i in broken.nonzero()[0])
-        column = (
-            flips.column[trial]
-            if graph.candidates is None
-            else graph.candidates.sources[flips.row[trial], flips.column[trial]]
-        )
-        edge = f"[{int(flips.node[trial])}, {int(column)}]"
+        source = layout.sources[flips.row[trial], flips.column[trial]]
+        edge = f"[{int(flips.node[trial])}, {int(source)}]"
         raise InputError(
             f"credit by receptive field requires a local predictor, but {name} declares num_hops={num_hops} and its "
             f'output at node {node} changed with edge {edge}, which is out of reach; use credit="global", or correct '
             "num_hops"
         )
-
-
-def _reaching(flips: Flips, graph: GraphDistribution, num_steps: int) -> Bool[Tensor, "flip node"]:
-    """Return which nodes reach the flipped row over at most ``num_steps`` edges; at most one over a table."""
-    if graph.candidates is None:
-        return reachability(flips.graphs[None], num_steps)[0, flips.trials, :, flips.row] > 0
-    reaching = torch.zeros(len(flips.row), graph.num_nodes, dtype=torch.bool, device=flips.row.device)
-    reaching[flips.trials, flips.node] = True
-    if num_steps:
-        trial, row, slot = (flips.graphs > 0).nonzero(as_tuple=True)
-        reads = graph.candidates.sources[row, slot] == flips.node[trial]
-        reaching[trial[reads], graph.candidates.row_node[row[reads]]] = True
-    return reaching
 
 
 @torch.enable_grad()

@@ -37,7 +37,7 @@ class ScoreFunction(Estimator):
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
         """Return a number whose gradient for theta is the estimate."""
         advantage = (terms.cost - terms.baseline).detach()
-        credit = self.credit(advantage, graphs, symmetric=graph.symmetric, candidates=graph.candidates)
+        credit = self.credit(advantage, graph.as_operator(graphs), symmetric=graph.symmetric)
         return graph.weighted_log_prob(credit, graphs)
 
 

@@ -72,8 +72,7 @@ class GenericGNN(Study):
             "paper, and MSE below 0.19; good runs have an MAE below 0.11",
             "settings, which are not the paper's: energy score at joint scope, 16 graphs shared by the batch, ten "
             "epochs with cosine decay from 0.05, a fifth of that rate for the stack",
-            "the paper reports less than 0.03 off the diagonal for its worst model; the narrow stacks here are above "
-            "it. Such a stack counts paths of two edges, while the system depends on whether there is one",
+            "the paper reports less than 0.03 off the diagonal for its worst model; narrow stacks here are above it",
             *quick_note(list(records.values())),
         ]
         return [Table("Generic predictors", list(cells), rows, notes)]

@@ -172,11 +172,10 @@ def _notes(rows: dict[str, Values], psi: str) -> list[str]:
     if "true edges" in rows["elbo"]["chosen"]:
         notes.append(
             "ELBO: the KL is not divided by the number of pairs, so theta nearly equals its prior, and this "
-            "prior contains the truth; the paper (0.082) does not state what its validation loss contained"
+            "prior contains the truth"
         )
     if psi == "known":
         notes.append(
-            "point MSE: with psi known the mean of y identifies theta, and its gradient is exact here, with different "
-            "graphs for its two factors; the paper has one table, with psi trained"
+            "point MSE: with psi known the mean of y identifies theta; the paper has one table, with psi trained"
         )
     return notes

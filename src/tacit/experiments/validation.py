@@ -63,9 +63,8 @@ class Validation(Study):
             excess = _excess(values, optimal["distribution_loss"])
             rows.append([name, *cells, excess, str(good), str(len(values["runs"]) - good), f"{kept:.4f}"])
         notes = [
-            "above the least loss: mean distance of the distribution loss from its least value, which is known here, "
-            "as a share of it, and in deviations of the runs; below two deviations it is not significant. In every "
-            "setting the error on theta is larger than that of an oracle that observes every graph",
+            "above the least loss: mean distance of the distribution loss from its least value, as a share of it, and "
+            "in deviations of the runs; below two deviations it is not significant",
             "on the test pairs after the last epoch, over the good runs; optimal MAE on theta: that of an oracle that "
             "observes every hidden graph of the training pairs",
             GOOD_NOTE,

@@ -7,20 +7,20 @@ ordered pair, self-loops included. In a symmetric graph $A_{ij}$ and $A_{ji}$ ar
 product runs over $i \le j$. ``edge_probs`` is $\theta$. The stored parameter is an unconstrained number per edge:
 ``edge_logits``, or ``edge_angles`` with the link ``SineSquared``.
 
-With a table of candidates (:class:`~tacit.graph.candidate_edges.CandidateEdges`) only the candidate edges are possible.
+With a table of candidates (:class:`~tacit.graph.layouts.CandidateEdges`) only the candidate edges are possible.
 Every tensor then has one entry per slot of the table, (row, slot), instead of one per ordered pair of nodes.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_int
-from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.distribution import GraphDistribution, times
+from tacit.graph.layouts import CandidateEdges, layout_of
 from tacit.graph.links import Link, Sigmoid
 from tacit.registry import register
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, RowLogProb, Scalar, Uniforms
@@ -116,11 +116,34 @@ class BernoulliGraph(GraphDistribution):
             candidates is None or candidates.num_nodes == num_nodes,
             f"num_nodes must equal that of candidates, {getattr(candidates, 'num_nodes', 0)}, got {num_nodes}; pass it",
         )
-        shape = (num_nodes, num_nodes) if candidates is None else tuple(candidates.sources.shape)
-        start = torch.full(shape, high, device=generator.device)
+        start = torch.full(layout_of(num_nodes, candidates).shape, high, device=generator.device)
         graph = cls(start, initial_range=(low, high), link=link, symmetric=symmetric, candidates=candidates)
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
+
+    @classmethod
+    def empty(
+        cls,
+        num_nodes: int,
+        *,
+        link: Link | None = None,
+        symmetric: bool = False,
+        candidates: CandidateEdges | None = None,
+    ) -> "BernoulliGraph":
+        """Return a graph of the right shape, into which stored tensors are loaded."""
+        shape = layout_of(num_nodes, candidates).shape
+        return cls(torch.zeros(shape), link=link, symmetric=symmetric, candidates=candidates)
+
+    def over_all_pairs(self) -> "BernoulliGraph":
+        """Return the same distribution over all pairs of nodes, with the other edges fixed at 0."""
+        if self.candidates is None:
+            return self
+        table = self.candidates
+        fixed, fixed_probs = table.in_matrix(self.fixed, fill=True), table.in_matrix(self.fixed_probs)
+        full = BernoulliGraph(torch.where(fixed, fixed_probs, 0.5), fixed, link=self.link)
+        full.raw.data = table.in_matrix(self.raw.detach(), fill=float(self.link.raw(torch.zeros(()))))
+        full.initial_range, full.initial_spread = self.initial_range, self.initial_spread
+        return full
 
     @classmethod
     def from_start(cls, start: GraphDistribution) -> GraphDistribution:
@@ -157,13 +180,6 @@ class BernoulliGraph(GraphDistribution):
         smallest = torch.finfo(raw.dtype).eps  # open interval: an edge that starts at 0 would stay at 0
         probs = self.symmetrize(low + (high - low) * uniforms.clamp_min(smallest))
         return {self.link.parameter: self.link.raw(probs).to(raw.device)}
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> "BernoulliGraph":
-        """Move to another device or type, together with the table of candidates that all replicas share."""
-        super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
-        if self.candidates is not None:
-            self.candidates = self.candidates.to(self.raw.device)
-        return self
 
     @property
     def raw(self) -> Float[Tensor, "row slot"]:

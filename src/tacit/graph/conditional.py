@@ -34,9 +34,9 @@ from torch.nn.functional import logsigmoid
 
 from tacit.errors import require
 from tacit.graph.bernoulli import BernoulliGraph
-from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.context_variables import ContextVariable
 from tacit.graph.distribution import Context, GraphDistribution, times
+from tacit.graph.layouts import CandidateEdges
 from tacit.graph.links import Sigmoid
 from tacit.shapes import EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, Scalar, Uniforms
 

@@ -15,10 +15,10 @@ A custom distribution must implement ``edge_shape``, ``edge_probs``, ``sample_fr
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -29,8 +29,9 @@ from torch.func import functional_call, vmap
 from tacit.data import Pairs
 from tacit.edges import EdgeIndex, EdgeTable
 from tacit.errors import InputError, require, require_int
-from tacit.graph.candidate_edges import AnyGraphs, CandidateEdges, CandidateGraphs
+from tacit.graph.layouts import AllPairs, CandidateEdges, Layout
 from tacit.graph.links import Link, Unlinked
+from tacit.graph.operators import AnyGraphs, CandidateGraphs
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, Inputs, LogProb, Scalar, Uniforms
 
 
@@ -69,7 +70,7 @@ class GraphDistribution(nn.Module, ABC):
                            ``probs_from`` exist; priors, relaxations, the sandwich and the identifiability analysis
                            require them
     ``context_fields``     the fields of :class:`Context` that :meth:`condition` requires
-    ``candidates``         the table of candidate edges; None: all pairs of nodes
+    ``candidates``         the table of candidate edges; None: all pairs of nodes. Ask :attr:`layout` instead
     ``symmetric``          the two entries of a pair are one edge
     ``link``               maps the stored tensor ``link.parameter`` to probabilities, if there is one
     """
@@ -161,6 +162,16 @@ class GraphDistribution(nn.Module, ABC):
         return self.sample_from(torch.rand(shape, generator=generator, device=like.device, dtype=like.dtype))
 
     @property
+    def layout(self) -> Layout:
+        """The layout of tensors with a number per edge: a matrix, or the table of candidates."""
+        return AllPairs(self.edge_shape[1], self.raw.device) if self.candidates is None else self.candidates
+
+    @property
+    def has_all_pairs(self) -> bool:
+        """Whether there is an entry for every ordered pair of nodes, not only for candidates."""
+        return self.candidates is None
+
+    @property
     def num_nodes(self) -> int:
         """Number of nodes."""
         return self.edge_shape[1] if self.candidates is None else self.candidates.num_nodes
@@ -171,21 +182,21 @@ class GraphDistribution(nn.Module, ABC):
 
     def index(self, nodes: Sequence[str]) -> EdgeIndex:
         """Return the index of the edges: all pairs of nodes, or the candidates, by target and then source."""
-        if self.candidates is None:
-            return EdgeIndex.all_pairs(nodes, symmetric=self.symmetric)
-        return self.candidates.index(nodes)
+        return self.layout.index(nodes, symmetric=self.symmetric)
 
     def vector(self, values: Shaped[Tensor, "row slot"]) -> Shaped[np.ndarray, " edge"]:
         """Return numbers in the layout of a graph as a vector over :meth:`index`."""
-        flat = values.detach().cpu()
-        found: np.ndarray = (flat.flatten() if self.candidates is None else flat[self.candidates.used.cpu()]).numpy()
-        return found
+        return self.layout.vector(values)
 
     def placed(self, values: Shaped[np.ndarray, " edge"], fill: float = 0) -> Shaped[Tensor, "row slot"]:
         """Return a vector over :meth:`index` in the layout of a graph, with ``fill`` in empty slots."""
+        return self.layout.placed(values, fill)
+
+    def over_all_pairs(self) -> "GraphDistribution":
+        """Return the same distribution over all pairs of nodes, with the other edges fixed at 0."""
         if self.candidates is None:
-            return torch.from_numpy(np.array(values)).view(self.edge_shape)
-        return self.candidates.placed(values, fill)
+            return self
+        raise self._without_edge_probs("over_all_pairs")
 
     def described(self, edges: EdgeTable) -> EdgeTable:
         """Return a table with which edges are learned and required, and their probabilities unless it has them."""
@@ -207,6 +218,13 @@ class GraphDistribution(nn.Module, ABC):
             return probs
 
         return vmap(of_one)(dict(parameters))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> "GraphDistribution":
+        """Move to another device or type, together with the table of candidates that all replicas share."""
+        super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
+        if self.candidates is not None:
+            self.candidates = self.candidates.to(self.raw.device)
+        return self
 
     @property
     def raw(self) -> Tensor:
@@ -251,7 +269,7 @@ class GraphDistribution(nn.Module, ABC):
         """Raise :class:`InputError` unless this distribution has one probability per ordered pair of nodes."""
         self.require_edge_probs(what)
         require(
-            self.candidates is None,
+            self.has_all_pairs,
             f"{what} requires a graph over all pairs of nodes, got a table of candidates; use "
             "tacit.training.result(model) for small graphs",
         )

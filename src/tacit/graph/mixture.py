@@ -10,7 +10,7 @@ A node-scope loss depends on the joint distribution of the edges of one row, but
 are combined. With all edges in one block, use a loss of joint scope.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import torch
@@ -66,7 +66,7 @@ class MixtureGraph(GraphDistribution):
         self.blocks: Blocks = blocks
         self.symmetric, self.candidates = start.symmetric, start.candidates
         self.initial_range, self.initial_spread = start.initial_range, start.initial_spread
-        rows = torch.arange(start.edge_shape[0]) if start.candidates is None else start.candidates.row_node
+        rows = start.layout.row_node
         block_of_row = torch.zeros_like(rows) if blocks == "all" else rows
         self.num_blocks = 1 if blocks == "all" else start.num_nodes
         first = torch.zeros(self.num_blocks, dtype=torch.long)
@@ -180,13 +180,6 @@ class MixtureGraph(GraphDistribution):
         """Return logits with probabilities clamped to [floor, 1 - floor]; fixed entries do not change."""
         lowest = torch.as_tensor(floor, dtype=raw.dtype, device=raw.device)
         return torch.where(self.fixed, raw, self.link.clamp_probs(raw, lowest))
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> "MixtureGraph":
-        """Move to another device or type, together with the table of candidates."""
-        super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
-        if self.candidates is not None:
-            self.candidates = self.candidates.to(self.raw.device)
-        return self
 
     def ordered(self) -> dict[str, Tensor]:
         """Return the parameters with the regimes of each block sorted by weight, the largest first."""

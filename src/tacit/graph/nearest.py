@@ -33,7 +33,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.errors import InputError, require, require_int
-from tacit.graph.candidate_edges import EDGE_BYTES, CandidateEdges, require_memory
+from tacit.graph.layouts import EDGE_BYTES, CandidateEdges
+from tacit.graph.memory import require_memory
 
 Metric = Literal["great_circle", "euclidean"]
 Places = Float[np.ndarray, "node dimension"]
@@ -225,25 +226,21 @@ def correlated_pairs(
 
 
 def _prepared(series: Values) -> tuple[Values, Values | None]:
-    """Return standardised values and a mask of the observed ones; None if all are, and columns then have norm 1."""
-    values, there = _standardised(series.detach().double())
-    return (_unit(values), None) if bool(there.all()) else (values, there.double())
+    """Return each node's values with mean 0 and deviation 1, 0 where missing, and a mask of the observed ones.
 
-
-def _standardised(series: Values) -> tuple[Values, Bool[Tensor, "time node"]]:
-    """Return each node's values with mean 0 and standard deviation 1, 0 where missing, and a mask of observed ones."""
+    Without missing values the mask is None, and columns have norm 1, or are 0 if the node is constant.
+    """
+    series = series.detach().double()
     there = ~series.isnan()
     centred = series - series.nanmean(0)
     spread = centred.square().nanmean(0).sqrt()
-    return torch.where(there, centred / torch.where(spread > 0, spread, 1.0), 0.0), there
-
-
-def _unit(values: Values) -> Values:
-    """Return each column with mean 0 and norm 1, or 0 if it is constant."""
+    values = torch.where(there, centred / torch.where(spread > 0, spread, 1.0), 0.0)
+    if not bool(there.all()):
+        return values, there.double()
     centred = values - values.mean(0)
     square = centred.square().sum(0)
     varies = square > NO_SPREAD * values.square().sum(0)
-    return torch.where(varies, centred / torch.where(varies, square.sqrt(), 1.0), 0.0)
+    return torch.where(varies, centred / torch.where(varies, square.sqrt(), 1.0), 0.0), None
 
 
 def _correlation(

@@ -29,7 +29,7 @@ from tacit.local.ridge import LocalRidge, is_affordable, local_ridge
 from tacit.local.starts import (
     edge_start,
     filter_start,
-    regression_table,
+    regression_steps,
     start_at_regression,
     start_ridge,
     steps_read,
@@ -74,7 +74,7 @@ __all__ = [
     "noise_vector",
     "paired_difference",
     "ratio_errors",
-    "regression_table",
+    "regression_steps",
     "safe_inverse",
     "start_at_regression",
     "start_ridge",

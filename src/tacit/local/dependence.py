@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
+from scipy import special
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -63,9 +64,7 @@ class Dependence:
 
     def quantile(self, num_rows: int) -> float:
         """Return the quantile of t for two-sided intervals of 95%."""
-        from scipy import stats
-
-        return float(stats.t.isf((1 - LEVEL) / 2, self.degrees(num_rows)))
+        return float(special.stdtrit(self.degrees(num_rows), (1 + LEVEL) / 2))
 
     def among(self, kept: Bool[Tensor, " every"]) -> "Dependence":
         """Return the dependence of some rows; the others count as neighbours all the same."""

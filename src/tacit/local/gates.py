@@ -38,11 +38,19 @@ MAY_GATE = 0.2  # likelihood ratio from which a gate may be random
 LOWEST = 0.01  # a lower end below this is set to 0
 LOWEST_LOGIT = math.log(LOWEST / (1 - LOWEST))
 FAR = 20.0  # first steps of a search, beyond which the lower limit is not tried: tables with many rows
-CLOSE = 0.03  # tolerance of the root of the likelihood ratio in the search for an end
-MOST_TRIES = 8
+CLOSE = 0.005  # distance of the root of the likelihood ratio from its quantile, from which an end is interpolated
+MOST_TRIES = 12
+MARGIN = 0.05  # of the points between which an end is
+SAME = 1e-6  # roots that differ by less give no interpolation
+HIGHER = 1e-3  # nats by which the likelihood may be larger elsewhere on a profile than at its maximum
+MOST_RESTARTS = 2
+WORSE = 1.0  # nats by which a fit with a gate may be worse than without: its probability is bounded
 LEAST_STEP, MOST_STEP = 0.05, 2.0  # of a logit, to the first point of the search
 FIRST_BELOW_ONE = 1.4  # the first logit below a maximum at 1
 LEAST_GROWTH, MOST_GROWTH = 1.2, 3.0  # of the distance from the maximum, between points that are too near
+
+
+Edge = tuple[int, int]  # node and source
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +116,19 @@ def judge_gates(
         free = [source for source, gain in one.gains.items() if gain > MAY_GATE and source not in needed]
         masks.append(_mask(one.fit.gated, [*needed, *free][: max(MOST_FREE, len(needed))]))
     widest = fit_gates(data, masks, [one.fit for one in chosen])
-    ends = _intervals(data, widest, [one.alone for one in chosen], dependence, scales)
+    ends, higher = _intervals(data, widest, [one.alone for one in chosen], dependence, scales)
+    fits = [one.fit for one in chosen]
+    again = fit_gates([data[node] for node in higher], [fits[node].gated for node in higher], list(higher.values()))
+    for node, fit in zip(higher, again, strict=True):
+        fits[node] = max(fits[node], fit, key=lambda one: one.log_likelihood)
     found = []
-    for node, one in enumerate(chosen):
-        low, high = one.fit.edge_probs.clone(), one.fit.edge_probs.clone()
+    for node, (one, fit) in enumerate(zip(chosen, fits, strict=True)):
+        low, high = fit.edge_probs.clone(), fit.edge_probs.clone()
         ratios = torch.zeros_like(low)
         for source in one.alone:
             low[source], high[source], ratios[source] = ends[node, source]
-        low, high = torch.minimum(low, one.fit.edge_probs), torch.maximum(high, one.fit.edge_probs)
-        found.append(NodeGates(one.fit, low, high, ratios))
+        low, high = torch.minimum(low, fit.edge_probs), torch.maximum(high, fit.edge_probs)
+        found.append(NodeGates(fit, low, high, ratios))
     return found
 
 
@@ -131,7 +143,7 @@ def gate_scales(
     )
     scales = [torch.ones(len(mask), dtype=torch.float64) for mask in may_gate]
     for (node, source), fit in zip(gates, fits, strict=True):
-        found = Inference.of(data[node], fit, dependence[node])
+        found = Inference.of(data[node], _at_maximum(fit, base[node], source), dependence[node])
         scales[node][source] = found.ratio(found.gates[source])
     return scales
 
@@ -239,70 +251,81 @@ def _intervals(
     alone: list[dict[int, GatedFit]],
     dependence: Sequence[Dependence] | None,
     given: Sequence[Float[Tensor, " _"]] | None,
-) -> dict[tuple[int, int], tuple[float, float, float]]:
+) -> tuple[dict[Edge, tuple[float, float, float]], dict[int, GatedFit]]:
     """Return the ends of the interval of each edge of each node, and the likelihood ratio of its gate.
 
-    Its own gate and those of ``widest`` are free.
+    Its own gate and those of ``widest`` are free. Also return the fits of nodes whose profiles have a higher maximum
+    than ``widest``.
     """
     edges = [(node, source) for node, of_node in enumerate(alone) for source in of_node]
-    others, starts = [], []
+    starts = list[GatedFit]()
     for node, source in edges:
-        fit = widest[node]
-        free = bool(fit.gated[source])
-        prob = min(0.99, max(0.05, float(alone[node][source].edge_probs[source])))
-        others.append(fit)
-        starts.append(fit.without_gate(source) if free else fit.with_gate(source, prob))
-    tried = fit_gated([data[node] for node, _ in edges], starts)
-    best, always, top = (
-        dict[tuple[int, int], GatedFit](),
-        dict[tuple[int, int], float](),
-        dict[tuple[int, int], float](),
-    )
-    for edge, other, fit in zip(edges, others, tried, strict=True):
-        gate, none = (other, fit) if bool(other.gated[edge[1]]) else (fit, other)
-        best[edge], always[edge], top[edge] = gate, none.log_likelihood, max(gate.log_likelihood, none.log_likelihood)
-    scales = dict[tuple[int, int], float]()
-    searches = dict[tuple[tuple[int, int], bool], Generator[float, float, float]]()
-    for edge in edges:
-        known_rows = None if dependence is None else dependence[edge[0]]
-        error, scales[edge] = _of_gate(data[edge[0]], best[edge], edge[1], known_rows)
-        if given is not None:
-            scales[edge] = float(given[edge[0]][edge[1]])
-        acts = best[edge].log_likelihood >= always[edge]
-        middle = float(best[edge].logits[edge[1]]) if acts else MOST_LOGIT
-        step = min(MOST_STEP, max(LEAST_STEP, QUANTILE * error * math.sqrt(scales[edge])))
-        searches[edge, False] = _end(middle, LOWEST_LOGIT, -step, far=middle - LOWEST_LOGIT > FAR * step)
-        if 2 * (top[edge] - always[edge]) > QUANTILE**2 * scales[edge]:
-            searches[edge, True] = _end(middle, MOST_LOGIT, step)
-    ends = dict[tuple[tuple[int, int], bool], float]()
-    asked = {key: next(search) for key, search in searches.items()}
-    known = {edge: [best[edge]] for edge in edges}  # fits from which others start
-    while asked:
-        held = fit_gated(
-            [data[node] for (node, _), _ in asked],
-            [
-                _nearest(known[edge], edge[1], logit).with_gate(edge[1], _prob(logit))
-                for (edge, _), logit in asked.items()
-            ],
-            [source for (_, source), _ in asked],
-        )
-        for (edge, _), fit in zip(asked, held, strict=True):
-            top[edge] = max(top[edge], fit.log_likelihood)
-        going = dict[tuple[tuple[int, int], bool], float]()
-        for key, fit in zip(asked, held, strict=True):
-            known[key[0]].append(fit)
-            root = math.sqrt(max(0.0, 2 * (top[key[0]] - fit.log_likelihood)) / scales[key[0]])
-            try:
-                going[key] = searches[key].send(root)
-            except StopIteration as end:
-                ends[key] = end.value
-        asked = going
-    found = dict[tuple[int, int], tuple[float, float, float]]()
-    for edge in edges:
-        low = ends[edge, False]
-        high = _prob(ends[edge, True]) if (edge, True) in ends else 1.0
-        found[edge] = 0.0 if low <= LOWEST_LOGIT else _prob(low), high, 2 * (top[edge] - always[edge]) / scales[edge]
-    return found
+        fit, prob = widest[node], min(0.99, max(0.05, float(alone[node][source].edge_probs[source])))
+        starts.append(fit.without_gate(source) if fit.gated[source] else fit.with_gate(source, prob))
+    best, always = dict[Edge, GatedFit](), dict[Edge, float]()
+    for edge, other in zip(edges, fit_gated([data[node] for node, _ in edges], starts), strict=True):
+        own = widest[edge[0]]
+        gate, none = (own, other) if bool(own.gated[edge[1]]) else (other, own)
+        best[edge], always[edge] = _at_maximum(gate, none, edge[1]), none.log_likelihood
+    found, higher = dict[Edge, tuple[float, float, float]](), dict[int, GatedFit]()
+    for left_over in reversed(range(1 + MOST_RESTARTS)):
+        scales, searches = dict[Edge, float](), dict[tuple[Edge, bool], Generator[float, float, float]]()
+        for node, source in edges:
+            edge, known_rows = (node, source), None if dependence is None else dependence[node]
+            error, scale = _of_gate(data[node], best[edge], source, known_rows)
+            scales[edge] = scale if given is None else float(given[node][source])
+            acts = best[edge].log_likelihood >= always[edge]
+            middle = float(best[edge].logits[source]) if acts else MOST_LOGIT
+            step = min(MOST_STEP, max(LEAST_STEP, QUANTILE * error * math.sqrt(scales[edge])))
+            searches[edge, False] = _end(middle, LOWEST_LOGIT, -step, far=middle - LOWEST_LOGIT > FAR * step)
+            if 2 * (best[edge].log_likelihood - always[edge]) > QUANTILE**2 * scales[edge]:
+                searches[edge, True] = _end(middle, MOST_LOGIT, step)
+        top = {edge: max(best[edge].log_likelihood, always[edge]) for edge in edges}
+        # fits inside the interval, from which others start: one outside may be at a lower maximum of the other numbers
+        inside, again = {edge: [best[edge]] for edge in edges}, dict[Edge, GatedFit]()
+        ends, asked = dict[tuple[Edge, bool], float](), {key: next(search) for key, search in searches.items()}
+        while asked:
+            held = fit_gated(
+                [data[node] for (node, _), _ in asked],
+                [
+                    _nearest(inside[edge], edge[1], logit).with_gate(edge[1], _prob(logit))
+                    for (edge, _), logit in asked.items()
+                ],
+                [source for (_, source), _ in asked],
+            )
+            going = dict[tuple[Edge, bool], float]()
+            for key, fit in zip(asked, held, strict=True):
+                edge, loss = key[0], top[key[0]] - fit.log_likelihood
+                root = math.sqrt(max(0.0, 2 * loss) / scales[edge])
+                if root < QUANTILE:
+                    inside[edge].append(fit)
+                if left_over and loss < -HIGHER:
+                    again[edge] = max(again.get(edge, fit), fit, key=lambda one: one.log_likelihood)
+                try:
+                    going[key] = searches[key].send(root)
+                except StopIteration as end:
+                    ends[key] = end.value
+            asked = {key: logit for key, logit in going.items() if key[0] not in again}
+        for edge in edges:
+            if edge not in again:
+                low, high = ends[edge, False], ends.get((edge, True))
+                ratio = 2 * (top[edge] - always[edge]) / scales[edge]
+                found[edge] = 0.0 if low <= LOWEST_LOGIT else _prob(low), 1.0 if high is None else _prob(high), ratio
+        # the profile has a higher maximum: the search of these edges begins again from there
+        edges = list(again)
+        for edge, fit in zip(edges, fit_gated([data[node] for node, _ in edges], list(again.values())), strict=True):
+            best[edge] = fit
+            if edge[0] not in higher or fit.log_likelihood > higher[edge[0]].log_likelihood:
+                higher[edge[0]] = fit
+    return found, higher
+
+
+def _at_maximum(fit: GatedFit, none: GatedFit, source: int) -> GatedFit:
+    """Return the fit with a gate, or the one without it as a gate that is always open, which it must not be worse than.
+
+    A local maximum may be: where noise is much smaller than the effects, at a gate that explains few rows.
+    """
+    return fit if fit.log_likelihood > none.log_likelihood - WORSE else none.with_gate(source, _prob(MOST_LOGIT))
 
 
 def _nearest(fits: list[GatedFit], source: int, logit: float) -> GatedFit:
@@ -325,27 +348,38 @@ def _end(middle: float, limit: float, step: float, *, far: bool = False) -> Gene
         found = yield limit
         if found < QUANTILE:
             return limit
-    at_one = middle == MOST_LOGIT
-    inside, outside, at, found = (middle, 0.0), None, FIRST_BELOW_ONE if at_one else middle + step, 0.0
+    at_one = middle == MOST_LOGIT  # places are then probabilities, otherwise logits
+    start, bound = (1.0, _prob(limit)) if at_one else (middle, limit)
+    at = _prob(FIRST_BELOW_ONE) if at_one else middle + step
+    inside, outside, known = (0.0, start), None, [(0.0, start)]  # roots and places
     for _ in range(MOST_TRIES):
-        at = max(at, limit) if step < 0 else min(at, limit)
-        found = yield at
-        if abs(found - QUANTILE) < CLOSE:
-            return at
-        if found < QUANTILE:
-            inside = (at, found)
-            if at == limit:
-                return limit
+        at = max(at, bound) if step < 0 else min(at, bound)
+        found = yield math.log(at / (1 - at)) if at_one else at
+        if at == bound and found < QUANTILE:
+            return limit
+        known.append((found, at))
+        inside, outside = ((found, at), outside) if found < QUANTILE else (inside, (found, at))
+        aim, close = _interpolated(known), abs(found - QUANTILE) < CLOSE
+        if outside is None:
+            share = min(MOST_GROWTH, max(LEAST_GROWTH, (aim - start) / (at - start)))
+            at = aim if close else start + share * (at - start)
         else:
-            outside = (at, found)
-        if outside is not None:
-            share = (QUANTILE - inside[1]) / (outside[1] - inside[1])
-            at = inside[0] + min(0.9, max(0.1, share)) * (outside[0] - inside[0])
-            continue
-        growth = min(MOST_GROWTH, max(LEAST_GROWTH, QUANTILE / max(found, 1e-9)))
-        prob = 1 - growth * (1 - _prob(at))
-        if at_one and prob > LOWEST:
-            at = math.log(prob / (1 - prob))
-        else:
-            at = limit if at_one else middle + growth * (at - middle)
-    return at
+            share = (aim - inside[1]) / (outside[1] - inside[1])
+            margin = 0.0 if close else MARGIN
+            at = inside[1] + min(1 - margin, max(margin, share)) * (outside[1] - inside[1])
+        if close:
+            break
+    at = max(at, bound) if step < 0 else min(at, bound)
+    return math.log(at / (1 - at)) if at_one else at
+
+
+def _interpolated(known: list[tuple[float, float]]) -> float:
+    """Return the place of the quantile by inverse quadratic interpolation of the three nearest roots."""
+    near = list[tuple[float, float]]()
+    for root, place in sorted(known, key=lambda one: abs(one[0] - QUANTILE)):
+        if len(near) < 3 and all(abs(root - other) > SAME for other, _ in near):
+            near.append((root, place))
+    return sum(
+        place * math.prod((QUANTILE - other) / (root - other) for other, _ in near if other != root)
+        for root, place in near
+    )

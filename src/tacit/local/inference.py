@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
+from scipy import special
 from torch import Tensor
 
 from tacit.local.batch import GatedBatch
@@ -111,12 +112,10 @@ class Inference:
 
     def p_value(self, likelihood_ratio: float, places: Int[Tensor, " place"]) -> float:
         """Return the p-value of the hypothesis that some parameters are 0, from the likelihood ratio."""
-        from scipy import stats
-
         rows, count = len(self.scores), len(places)
         left = max(1, rows - len(self.curvature))
         statistic = max(0.0, likelihood_ratio) * left / (rows * count * self.ratio(places))
-        return float(stats.f.sf(statistic, count, max(1.0, min(left, self.dependence.degrees(rows) - count + 1))))
+        return float(special.fdtrc(count, max(1.0, min(left, self.dependence.degrees(rows) - count + 1)), statistic))
 
 
 def safe_inverse(matrix: Matrix) -> Matrix:

@@ -41,7 +41,7 @@ def has_gated_weights(model: LatentGraphModel) -> bool:
         and all(value.requires_grad for value in model.predictor.parameters())
         and model.observation.channels == 1
         and graph.has_edge_probs
-        and graph.candidates is None
+        and graph.has_all_pairs
         and not graph.symmetric
         and not graph.learned.diagonal().any()
         and model.prior is None

@@ -18,13 +18,13 @@ from torch import Tensor, nn
 
 from tacit.data import RIDGE_PENALTIES, Pairs
 from tacit.errors import require
-from tacit.graph import CandidateEdges, GraphDistribution
+from tacit.graph import AllPairs, CandidateEdges, GraphDistribution, Layout
 from tacit.local.batch import fit_gated
 from tacit.local.model import LocalModel, has_likelihood
 from tacit.local.ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
 from tacit.predictors import GraphFilter
 from tacit.shapes import EdgeMask, EdgeProbs
-from tacit.training import LatentGraphModel, in_matrix
+from tacit.training import LatentGraphModel
 
 # Measured on GPVAR, where 11% of the pairs are edges: training from here found the true graph.
 TOP, HIGH, LOW = 0.15, 0.5, 0.03
@@ -34,30 +34,37 @@ LATER_SHARE = 0.2  # share of the pairs, the last ones, on which the penalty is 
 
 
 def start_ridge(
-    pairs: Pairs, predictor: GraphFilter, candidates: CandidateEdges | None = None, lags: int | None = None
+    pairs: Pairs,
+    predictor: GraphFilter,
+    layout: Layout | None = None,
+    lags: int | None = None,
+    *,
+    candidates: CandidateEdges | None = None,
 ) -> LocalRidge:
     """Return the regressions on a node's own inputs and on those that its candidates send, over all pairs.
 
-    Without ``candidates`` all nodes are sources, and numbers of edges are matrices over all pairs of nodes. With many
-    pairs per column this is least squares; otherwise the penalty is chosen on the last pairs. In-sample residuals are
-    too small, so ``sigmas`` are scaled up to the errors on the last pairs. With ``lags`` only that many newest steps
-    are used, and the weights of older steps are 0.
+    Numbers of edges are in the ``layout`` of the graph, by default all pairs of nodes; its edges are the candidates
+    unless others are given. With many pairs per column this is least squares; otherwise the penalty is chosen on the
+    last pairs. In-sample residuals are too small, so ``sigmas`` are scaled up to the errors on the last pairs. Only
+    ``lags`` newest steps are used, by default those that the time limit allows, and the weights of older steps are 0.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
     >>> found = start_ridge(Pairs(inputs, inputs[:, [2, 1, 2]]), GraphFilter(3, 1, 1))  # 0 reads 2
     >>> edge_start(found).gt(0.4).nonzero().tolist()
     [[0, 2]]
     """
-    if candidates is None:
-        others = CandidateEdges.from_mask(~torch.eye(pairs.num_nodes, dtype=torch.bool, device=pairs.inputs.device))
-        steps = lags or max(1, regression_lags(predictor, others, pairs))
-        return _over_all_pairs(start_ridge(pairs, predictor, others, steps), others)
-    layout, steps = predictor.layout, lags or predictor.layout.window
-    lagged = steps * predictor.sent_features
+    layout = layout or AllPairs(pairs.num_nodes, pairs.inputs.device)
+    candidates = candidates or layout.others
+    window, features = predictor.layout.window, predictor.layout.num_features
+    steps = lags or max(1, regression_lags(predictor, candidates, pairs))
+    lagged, older = steps * predictor.sent_features, window - steps
     pairs, own, sent = _own_and_sent(pairs, predictor, steps)
-    allowed = _allowed(predictor, candidates, pairs.inputs.shape[2] if sent is None else len(sent))
+    allowed = predictor.allowed_columns
+    if allowed is not None:  # which of the newest inputs each slot may use
+        newest = pairs.inputs.shape[2] if sent is None else len(sent)
+        allowed = layout.to_table(allowed, candidates, fill=1.0)[:, :, allowed.shape[2] - newest :]
     widest = int(torch.bincount(candidates.edges()[1], minlength=candidates.num_nodes).max())
-    columns = layout.known + steps * layout.num_features + widest * lagged
+    columns = predictor.layout.known + steps * features + widest * lagged
     counts = len(pairs) if pairs.observed is None else int(pairs.observed.sum(0).min())
     penalties = RIDGE_PENALTIES[:1] if counts >= MANY * columns else RIDGE_PENALTIES
     cut = len(pairs) - max(1, round(LATER_SHARE * len(pairs)))  # the penalty is chosen on the last pairs
@@ -66,16 +73,17 @@ def start_ridge(
     found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty], allowed=allowed, own=own, sent=sent)
     left = found.sigmas[later.nodes].square().mean()
     more = (later.sigmas.square().mean() / left.clamp_min(TINY)).sqrt()
-    older = layout.window - steps
+    edges = nn.functional.pad(found.edges, (0, 0, older * predictor.sent_features, 0))
     return replace(
         found,
-        own=nn.functional.pad(found.own, (0, 0, older * layout.num_features, 0)),
-        edges=nn.functional.pad(found.edges, (0, 0, layout.window * predictor.sent_features - lagged, 0)),
+        own=nn.functional.pad(found.own, (0, 0, older * features, 0)),
+        edges=layout.from_table(edges, candidates),
+        edge_scores=layout.from_table(found.edge_scores, candidates),
         sigmas=found.sigmas * more.clamp_min(1.0),
     )
 
 
-def edge_start(found: LocalRidge, candidates: CandidateEdges | None = None) -> EdgeProbs:
+def edge_start(found: LocalRidge, layout: Layout | None = None) -> EdgeProbs:
     """Return initial edge probabilities: high for the largest weights, low for the others, 0 where no edge is possible.
 
     A missed edge can rise from low, while an edge without an effect stays at its initial value. Pass the result to
@@ -89,9 +97,7 @@ def edge_start(found: LocalRidge, candidates: CandidateEdges | None = None) -> E
     [0.03, 0.5]
     """
     scores = found.edge_scores
-    others = ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    if candidates is not None:
-        others = candidates.used & (candidates.sources != candidates.row_node[:, None])
+    others = (layout or AllPairs(len(scores))).between.to(scores.device)
     ranked = scores[others].sort(descending=True).values
     if not len(ranked):
         return torch.zeros_like(scores)
@@ -132,11 +138,11 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
         state = data.parameters(fits, probs, torch.ones(len(fits), dtype=torch.bool))
         model.load_state_dict({name: new for name, new in state.items() if not name.startswith("graph.")}, strict=False)
         return True
-    candidates = regression_table(predictor, model.graph, train)
-    if candidates is None or not isinstance(predictor, GraphFilter):
+    steps = regression_steps(predictor, model.graph, train)
+    if not steps or not isinstance(predictor, GraphFilter):
         return False
-    found = start_ridge(train, predictor, candidates, regression_lags(predictor, candidates, train))
-    found = _over_all_pairs(found, candidates)
+    layout = model.graph.layout
+    found = start_ridge(train, predictor, layout, steps, candidates=layout.among(probs > 0))
     share = torch.where(probs > 0, probs, 1.0)[:, :, None, None].to(found.edges)
     predictor.load_state_dict(filter_start(replace(found, edges=found.edges / share), predictor).state_dict())
     noise = model.observation.with_deviations(found.sigmas.to(predictor.edge_weights))
@@ -144,12 +150,11 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     return True
 
 
-def regression_table(predictor: nn.Module, graph: GraphDistribution, train: Pairs) -> CandidateEdges | None:
-    """Return the possible edges, on which :func:`start_at_regression` regresses; None if it does nothing."""
-    if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or graph.candidates is not None:
-        return None
-    candidates = CandidateEdges.from_mask((graph.edge_probs.detach() > 0).fill_diagonal_(False))
-    return candidates if regression_lags(predictor, candidates, train) else None
+def regression_steps(predictor: nn.Module, graph: GraphDistribution, train: Pairs) -> int:
+    """Return how many of the newest steps :func:`start_at_regression` uses; 0 if it does nothing."""
+    if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or not graph.has_all_pairs:
+        return 0
+    return regression_lags(predictor, graph.layout.among(graph.edge_probs.detach() > 0), train)
 
 
 def regression_lags(predictor: GraphFilter, candidates: CandidateEdges, train: Pairs) -> int:
@@ -168,10 +173,8 @@ def regression_lags(predictor: GraphFilter, candidates: CandidateEdges, train: P
 
 def steps_read(model: LatentGraphModel, train: Pairs) -> tuple[int, int]:
     """Return the number of steps that :func:`start_at_regression` uses (0 if none), and that of the window."""
-    predictor, candidates = model.predictor, regression_table(model.predictor, model.graph, train)
-    if candidates is None or not isinstance(predictor, GraphFilter):
-        return 0, 0
-    return regression_lags(predictor, candidates, train), predictor.layout.window
+    steps = regression_steps(model.predictor, model.graph, train)
+    return steps, model.predictor.layout.window if isinstance(model.predictor, GraphFilter) else 0
 
 
 def _own_and_sent(
@@ -195,25 +198,6 @@ def _own_and_sent(
     targets = pairs.targets - parts.offset if layout.levels else pairs.targets
     made = Pairs(torch.cat([inputs, more], 2), targets, known)
     return (made, None, None) if torch.equal(columns, sent) else (made, columns, sent)
-
-
-def _allowed(predictor: GraphFilter, candidates: CandidateEdges, newest: int) -> Float[Tensor, "row slot sent"] | None:
-    """Return which of the ``newest`` inputs each slot of a table may use; None if it may use all."""
-    allowed = predictor.allowed_columns
-    if allowed is None:
-        return None
-    if allowed.shape[:2] != candidates.sources.shape:  # a filter over all pairs of nodes
-        source, target = candidates.edges()
-        slots = allowed.new_ones(*candidates.sources.shape, allowed.shape[2])
-        slots[candidates.used] = allowed[target, source]
-        allowed = slots
-    return allowed[:, :, allowed.shape[2] - newest :]
-
-
-def _over_all_pairs(found: LocalRidge, candidates: CandidateEdges) -> LocalRidge:
-    """Return regressions on a table of candidates with one entry for each pair of nodes, 0 for other pairs."""
-    edges, scores = (in_matrix(values, candidates) for values in (found.edges, found.edge_scores))
-    return replace(found, edges=edges, edge_scores=scores)
 
 
 def _without_residual(own: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import torch
 from jaxtyping import Float
+from scipy import special
 from torch import Generator, Tensor, nn
 from torch.nn.functional import softplus
 
@@ -87,10 +88,9 @@ class StudentTNoise(ObservationModel):
 
     def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
         r"""Return $F_\nu((y - f) / \sigma)$ twice, because a single value has probability 0."""
-        from scipy import stats
-
         standard = ((targets[:, None] - parameters) / self.sigma).detach().cpu()
-        below = torch.as_tensor(stats.t.cdf(standard, self.degrees.detach().cpu().expand_as(standard))).to(parameters)
+        degrees = self.degrees.detach().cpu().expand_as(standard)
+        below = torch.as_tensor(special.stdtr(degrees.double(), standard.double())).to(parameters)
         return below, below
 
     def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:

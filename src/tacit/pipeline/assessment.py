@@ -63,7 +63,7 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     """
     wanted = fit.config.assessment
     graph = fit.result.model.graph
-    lacking = TOO_MANY if graph.candidates is not None else "" if graph.has_edge_probs else NO_EDGE_PROBS
+    lacking = NO_EDGE_PROBS if not graph.has_edge_probs else "" if graph.has_all_pairs else TOO_MANY
     asked = asks_situations(fit.config)
     other_graphs = bool(wanted.controls) and not fit.untrained.observation.joint  # predictors are trained for them
     errors = wanted.enabled and (wanted.replicas > 0 or fit.has_direct_estimate)

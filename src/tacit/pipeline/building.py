@@ -18,7 +18,7 @@ from tacit.local import (
     filter_start,
     is_affordable,
     local_ridge,
-    regression_table,
+    regression_steps,
     start_ridge,
 )
 from tacit.losses import EnergyScore
@@ -53,7 +53,7 @@ def build_model(
         low=low,
         high=high,
         link=config.model.build_link(),
-        as_table=config.graph.layout == "table",
+        layout=config.graph.layout,
         kept=kept,
     )
     predictor = _build_predictor(config, dataset.preparation, start.candidates, own)
@@ -70,21 +70,15 @@ def build_model(
 
 def _allowed_lags(ranges: LagRanges, graph: BernoulliGraph, preparation: Preparation) -> Bool[Tensor, "row slot lag"]:
     """Return which inputs of the window each edge of the graph may use, the oldest first."""
-    if graph.candidates is None:
-        target, source = torch.ones(graph.edge_shape).nonzero().unbind(1)
-    else:
-        sources = graph.candidates.sources
-        source, target = sources.flatten(), graph.candidates.row_node[:, None].expand_as(sources).flatten()
-    allowed = ranges.allowed(source, target, window=preparation.sizes.window, horizon=preparation.horizon)
+    sources, targets = graph.layout.sources.flatten(), graph.layout.targets.flatten()
+    allowed = ranges.allowed(sources, targets, window=preparation.sizes.window, horizon=preparation.horizon)
     return allowed.view(*graph.edge_shape, -1)
 
 
 def empty_graph(config: FitConfig, preparation: Preparation, candidates: CandidateEdges | None) -> BernoulliGraph:
     """Return a graph of the right shape, into which stored tensors are loaded."""
-    nodes = len(preparation.nodes)
-    shape = (nodes, nodes) if candidates is None else candidates.sources.shape
     link, symmetric = config.model.build_link(), config.graph.symmetric
-    return BernoulliGraph(torch.zeros(shape), link=link, symmetric=symmetric, candidates=candidates)
+    return BernoulliGraph.empty(len(preparation.nodes), link=link, symmetric=symmetric, candidates=candidates)
 
 
 def empty_model(
@@ -144,16 +138,14 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
     """Start the graph from a regression, unless its edges are ``found``; return the filter with these weights."""
     if not isinstance(predictor, GraphFilter):
         raise InputError(f"warm_start in [predictor] requires a filter, got {type(predictor).__name__}; leave it out")
-    if found and regression_table(predictor, graph, train) is not None:  # :func:`start_at_regression` sets the weights
+    if found and regression_steps(predictor, graph, train):  # :func:`start_at_regression` sets the weights
         predictor.jitter = START_JITTER
         return predictor
-    possible, candidates = graph.edge_probs.detach() > 0, graph.candidates
-    if found and candidates is not None:
-        candidates = candidates.among(possible)
-    ridge = start_ridge(train, predictor, candidates)
+    possible = graph.edge_probs.detach() > 0
+    ridge = start_ridge(train, predictor, graph.layout, candidates=graph.layout.among(possible) if found else None)
     if not found:
-        graph.start_around(edge_start(ridge, candidates).float(), START_SPREAD)
-    return filter_start(ridge, predictor, possible if candidates is None else None, jitter=START_JITTER)
+        graph.start_around(edge_start(ridge, graph.layout).float(), START_SPREAD)
+    return filter_start(ridge, predictor, possible, jitter=START_JITTER)
 
 
 def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts) -> EdgePrior | None:
@@ -164,14 +156,13 @@ def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnP
             graph.prior_weight is None, "prior_weight in [graph] requires priors; set density, or name an edge file"
         )
         return None
-    table = graph.layout == "table"
-    sigma = _table_sigma(dataset, rules.candidate_edges) if table else _matrix_sigma(dataset)
+    sigma = _table_sigma(dataset, rules.candidate_edges) if graph.layout == "table" else _matrix_sigma(dataset)
     weights = own.kind(config.predictor).edge_weights(sizes)  # number of weights per edge
     density = 0.5 if graph.density is None else graph.density  # without a density only the weight is used
     prior = density_prior(density, sigma, len(train), sizes.num_nodes, weights)
     weight = prior.weight if graph.prior_weight is None else graph.prior_weight
     default = None if graph.density is None else prior.probs.item()
-    return rules.prior(weight, default, as_table=table)
+    return rules.prior(weight, default, layout=graph.layout)
 
 
 def _matrix_sigma(dataset: Dataset) -> float:

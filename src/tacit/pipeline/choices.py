@@ -20,7 +20,7 @@ from tacit.pipeline.building import build_model
 from tacit.pipeline.dataset import USUAL_WINDOW, Dataset
 from tacit.pipeline.evidence import RegressionEvidence, evidence_method
 from tacit.pipeline.observation_kinds import has_links
-from tacit.pipeline.parts import MOST_EXPANDED, OwnParts, usual_layout
+from tacit.pipeline.parts import MOST_EXPANDED, OwnParts
 from tacit.pipeline.preparation import block_length
 from tacit.predictors import PredictorKind
 from tacit.randomness import generator_for
@@ -82,8 +82,7 @@ def resolve_defaults(
                 reason = "it contains all lags that edges may have"
         chosen.choose("data", "window", window, reason)
     chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))
-    layout, reason = usual_layout(config.graph.layout, rules)
-    layout = chosen.choose("graph", "layout", layout, None if rules.candidates is None else reason)
+    layout = chosen.choose("graph", "layout", *rules.usual_layout(config.graph.layout))
     _choose_predictor(chosen)
     kind = own.kind(chosen.config.predictor)
     _choose_parts(chosen, dataset, rules, own, kind, layout)

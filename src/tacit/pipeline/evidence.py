@@ -42,7 +42,6 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.simultaneous import may_suggest
 from tacit.predictors import SeriesLayout
-from tacit.shapes import EdgeMask
 
 REGRESSION, MODEL, NONE = "regression", "model", "none"
 NAMED = 5  # nodes in a sentence
@@ -110,12 +109,12 @@ class RegressionEvidence:
         return np.asarray(kept & (self.table.index.vector(self.within.modelled(KEEP).numpy()) | (self.exists >= 1)))
 
     @property
-    def dropped(self) -> EdgeMask:
-        """The possible edges, as a matrix, that are unlikely to exist and are fixed at 0."""
+    def dropped(self) -> Bool[np.ndarray, " edge"]:
+        """The possible edges that are unlikely to exist and are fixed at 0."""
         source, target, _, _ = self.rules.open_edges()
-        possible = torch.zeros(len(self.rules.nodes), len(self.rules.nodes), dtype=torch.bool)
-        possible[target, source] = True
-        return possible & ~torch.from_numpy(self.table.index.dense(self.kept))
+        possible = np.zeros(len(self.table), dtype=bool)
+        possible[self.table.index.find(source.numpy(), target.numpy())] = True
+        return np.asarray(possible & ~self.kept)
 
     def listed(self, fdr: float) -> Bool[np.ndarray, " edge"]:
         """Return the edges that the evidence lists at a false discovery rate."""
@@ -186,15 +185,16 @@ def find_evidence(
     *,
     index: EdgeIndex,
     first_look: bool = False,
+    averaged: bool = True,
     backgrounds: Backgrounds | None = None,
     earlier: RegressionEvidence | None = None,
 ) -> RegressionEvidence:
     """Return the evidence from all pairs of the data set, training, validation and test, for the edges of an index.
 
     The ``backgrounds`` of the targets are always in the regressions, beside the columns of the pairs.
-    A ``first_look`` takes seconds: it uses only the newest value of each source, without resamples. The form and the
-    shared drivers of ``earlier`` evidence from the same pairs are used again if both observation models have real
-    values, whose rows have the same weights.
+    A ``first_look`` takes seconds: it uses only the newest value of each source, without resamples. Evidence that is
+    not ``averaged`` over forms, backgrounds and resamples is enough to choose an observation model. The forms, the
+    shared drivers and the weights of the rows of ``earlier`` evidence from the same pairs are used again.
     """
     start, preparation = time.perf_counter(), dataset.preparation
     pairs, layout = all_pairs(dataset.split), layout_of(preparation)
@@ -211,13 +211,14 @@ def find_evidence(
         density=config.graph.density,
         names=dataset.nodes,
         form=simplest_form(pairs, candidates) if first_look else None,
-        resamples=0 if first_look or rules.simultaneous else RESAMPLES,
+        resamples=0 if first_look or rules.simultaneous or not averaged else RESAMPLES,
         correlated=None if rules.simultaneous else SUGGESTION if may_suggest(config, preparation) else CAUTION,
         observation=observation,
         backgrounds=backgrounds,
         grouped=not rules.simultaneous and not rules.symmetric,
         driven=not first_look,
-        earlier=earlier.found if earlier is not None and _is_real(earlier.observation, observation) else None,
+        averaged=averaged,
+        earlier=None if earlier is None else earlier.found,
         smallest=config.graph.smallest_effect,
     )
     exists, effect, any_size = (
@@ -230,7 +231,7 @@ def find_evidence(
         "agreement": found.agreement,
     }
     within = None
-    if rules.simultaneous and not first_look:
+    if rules.simultaneous and averaged and not first_look:
         both = with_background(pairs, preparation, backgrounds)
         together = simultaneous_evidence(
             *(both if found.drivers is None else found.drivers.added_to(*both, within=True)),
@@ -282,7 +283,7 @@ def find_evidence(
     )
 
 
-def _is_real(*observations: ObservationModel | None) -> bool:
+def have_real_values(*observations: ObservationModel | None) -> bool:
     """Return whether all values of the observation models are real numbers; None is Gaussian noise."""
     models = [one for one in observations if one is not None]
     return all({*(one.supports or (one.support,))} == {"real"} for one in models)

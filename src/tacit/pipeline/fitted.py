@@ -27,7 +27,6 @@ from tacit.pipeline.parts import OwnParts, Predictor
 from tacit.pipeline.preparation import Preparation, stored_preparation
 from tacit.predictors import GraphFilter
 from tacit.records import (
-    CANDIDATE_PARTS,
     CANDIDATES,
     MODEL,
     RECORD,
@@ -259,7 +258,7 @@ def _restored_candidates(preparation: Preparation, tensors: Mapping[str, Tensor]
     """Return the table of candidates of a model, if it has one."""
     if not any(name.startswith(CANDIDATES) for name in tensors):
         return None
-    return CandidateEdges(len(preparation.nodes), *(tensors[f"{CANDIDATES}.{name}"] for name in CANDIDATE_PARTS))
+    return CandidateEdges(len(preparation.nodes), *(tensors[f"{CANDIDATES}.{name}"] for name in CandidateEdges.stored))
 
 
 def _stored_choices(record: Record) -> tuple[FitConfig, Preparation]:

@@ -21,7 +21,7 @@ from tacit.pipeline.answer import GAUSSIAN_P, answer_sentences, caveats, require
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
-from tacit.pipeline.comparisons import references
+from tacit.pipeline.comparisons import Reference, references
 from tacit.pipeline.findings import Assessment, AssessmentInputs, as_done, from_evidence, group_scores, known_before_fit
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecasts import shown_forecasts
@@ -51,6 +51,7 @@ from tacit.training import (
 HALVINGS = (0.1, 0.2)  # fractions of the training after which the worse half of the replicas stops
 STOPPED_VALUES = 2000  # values of the test part that are scored after Ctrl-C, so that the run ends soon
 STOPPED = "the run was stopped: the scores use {pairs} of {all} test pairs, evenly spaced"
+GOING_ON = 1 / 2  # of the epochs, for a trained model with more edges
 PRELIMINARY = "Training was stopped before its end: the result is preliminary."
 
 
@@ -79,13 +80,17 @@ class Learned:
             return self
         self.plan.listener.stage("scoring: forecasts without a model")
         try:
-            ridge = self.result.model.graph.candidates is None
-            self.assessment.simple = references(self.plan.dataset.preparation, self.split, ridge=ridge)
+            self.assessment.simple = self.without_model()
         except KeyboardInterrupt:
             if Processes.current().several:
                 raise
             return replace(self, complete=False)
         return self
+
+    def without_model(self) -> dict[str, Reference]:
+        """Return scores of forecasts without a model, of a graph over all pairs also those of a regression."""
+        ridge = self.complete and self.result.model.graph.has_all_pairs
+        return references(self.plan.dataset.preparation, _scored(self)[0], ridge=ridge)
 
     def conclude(self) -> Fitted:
         """Score the model on the test part, and return the fit."""
@@ -137,7 +142,9 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     assessment, complete = known_before_fit(plan.evidence, config, index), not stopped
     try:
         if complete and (config.assessment.enabled or asks_situations(config)):
-            dropped = None if plan.evidence is None or not index.has_all_pairs else plan.evidence.dropped
+            dropped, evidence = None, plan.evidence
+            if evidence is not None:
+                dropped = result.model.graph.placed(evidence.table.index.moved(evidence.dropped, index))
             if config.assessment.enabled and judges_edges(plan, result) and not result.late_fall:
                 judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
                 result, untrained, dropped, acting = judged.result, judged.untrained, judged.dropped, None
@@ -178,14 +185,14 @@ def _with_needed_edges(
     untrained: LatentGraphModel,
     acting: Acting | None,
 ) -> tuple[Plan, FitResult, LatentGraphModel, Acting | None, bool]:
-    """Train again if the model needs dropped edges; after Ctrl-C the first fit is kept."""
+    """Train again with the dropped edges that the model needs; after Ctrl-C the first fit is kept."""
     if result.interrupted:
         return plan, result, untrained, acting, True
     try:
         again = with_needed_edges(plan, result.model, split.train)
         if again is None:
             return plan, result, untrained, acting, False
-        second, start, acts = _train(again, split, settings)
+        second, start, acts = _train(again, split, settings, earlier=result)
     except KeyboardInterrupt:
         if Processes.current().several:
             raise
@@ -204,9 +211,16 @@ def _too_early(result: FitResult, assessment: Assessment) -> str:
 
 
 def _train(
-    plan: Plan, split: Split, settings: FitSettings, checkpoint: Checkpoints | None = None
+    plan: Plan,
+    split: Split,
+    settings: FitSettings,
+    checkpoint: Checkpoints | None = None,
+    earlier: FitResult | None = None,
 ) -> tuple[FitResult, LatentGraphModel, Acting | None]:
-    """Return the fitted model, and a copy before the fit; a fit in closed form also finds how often edges act."""
+    """Return the fitted model, and a copy before the fit; a fit in closed form also finds how often edges act.
+
+    With an ``earlier`` training of one replica on fewer edges, the training goes on from there.
+    """
     config, listener = plan.config, plan.listener
     if plan.closed_form:
         moments = plan.model.observation.by_moments
@@ -229,19 +243,36 @@ def _train(
     listener.stage("fit: starting values")
     model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
     at_regression = plan.evidence is not None and start_at_regression(model, split.train)
-    untrained = copy.deepcopy(model)
+    untrained, seeds = copy.deepcopy(model), replica_seeds(plan.seed, config.training.replicas or 1)
+    if earlier is not None and (
+        len(seeds) > 1 or not earlier.history or earlier.model.graph.raw.shape != model.graph.raw.shape
+    ):
+        earlier = None
+    if earlier is not None:
+        new = model.graph.raw.detach().clone()
+        model.load_state_dict(dict(earlier.model.named_parameters()), strict=False)
+        model.graph.raw.data = torch.where(earlier.model.graph.learned, model.graph.raw.data, new)
+        settings = replace(settings, epochs=max(1, math.ceil(GOING_ON * settings.epochs)))
     listener.stage(f"fit: {'compiling' if config.training.compile else 'training'}")
     result = fit(
         model,
         split.train,
         split.validation,
         settings,
-        seeds=replica_seeds(plan.seed, config.training.replicas or 1),
+        seeds=seeds,
         compile=bool(config.training.compile),
-        start_at_model=at_regression,
+        start_at_model=at_regression or earlier is not None,
         on_progress=listener.step,
         checkpoint=checkpoint,
     )
+    if earlier is not None:
+        before = earlier.history
+        result = replace(
+            result,
+            history=[*before, *(replace(one, epoch=len(before) + one.epoch) for one in result.history)],
+            steps=earlier.steps + result.steps,
+            train_seconds=earlier.train_seconds + result.train_seconds,
+        )
     return result, untrained, None
 
 
@@ -291,8 +322,7 @@ def _record(learned: Learned) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     groups = group_scores(scores, plan.dataset.nodes, plan.dataset.series_names)
-    candidates = model.graph.candidates
-    simple = assessment.simple or references(preparation, split, ridge=candidates is None and learned.complete)
+    simple = assessment.simple or learned.without_model()
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
     compared = {name: _finite(numbers) for name, numbers in compared.items()}
     edges = model.graph.described(assessment.edges)
@@ -343,7 +373,7 @@ def _record(learned: Learned) -> Record:
         },
         node_gains=assessment.node_gains,
         situations=assessment.situations,
-        candidates=None if candidates is None else CandidateCount(count=candidates.num_edges),
+        candidates=CandidateCount.of(model.graph.layout.num_candidates),
     )
 
 

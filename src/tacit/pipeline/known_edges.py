@@ -31,9 +31,8 @@ def read_rules(dataset: Dataset, config: GraphOptions, candidates: CandidateEdge
         rules = read_edge_rules(config.edges, nodes, **kinds)
     _require_one_source(config, rules, candidates)
     rules = _with_named(rules, config)
-    if candidates is None:
-        candidates = _found(config, place_nodes(dataset, config), dataset.seen)
-    rules = rules if candidates is None else replace(rules, candidates=candidates)
+    found = _found(config, place_nodes(dataset, config), dataset.seen) if candidates is None else candidates
+    rules = replace(rules, candidates=rules.candidates if found is None else found)
     require(
         not rules.simultaneous or bool(rules.may_act_within_step.any()),
         "simultaneous in [graph] requires an edge that may act within a step, and the rules allow none; lower min_lag, "
@@ -83,13 +82,13 @@ def left_out(rules: EdgeRules) -> tuple[str, ...]:
 def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: CandidateEdges | Tensor | None) -> None:
     """Raise :class:`InputError` if two options define the candidate edges."""
     sources = {
-        "k_nearest in [graph]": config.k_nearest is not None,
-        "k_correlated in [graph]": config.k_correlated is not None,
-        "candidates in [graph]": config.candidates is not None,
-        f"candidates in {config.edges}": rules.candidates is not None,
-        "the table of candidates": candidates is not None,
+        "k_nearest in [graph]": config.k_nearest,
+        "k_correlated in [graph]": config.k_correlated,
+        "candidates in [graph]": config.candidates,
+        f"candidates in {config.edges}": rules.candidates,
+        "the table of candidates": candidates,
     }
-    first, *others = [name for name, given in sources.items() if given] or [""]
+    first, *others = [name for name, given in sources.items() if given is not None] or [""]
     if others:
         raise InputError(f"{first} and {others[0]} both define the candidate edges; keep one of them")
 

@@ -122,7 +122,7 @@ def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | Non
     if fitted.config.graph.evidence != REGRESSION:
         return None
     rules, seed = read_rules(dataset, fitted.config.graph, own.candidates), fitted.record.seed
-    graph, index = fitted.graph, rules.index(as_table=False)
+    graph, index = fitted.graph, rules.index("matrix")
     evidence = find_evidence(dataset, rules, fitted.config, seed, index=index)
     evidence = evidence.with_needed(graph.vector(graph.learned) & ~evidence.kept)
     train, preparation = dataset.split.train, dataset.preparation
@@ -132,8 +132,8 @@ def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | Non
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
     """Restore the loss and the priors of a fit that was read from a file."""
     own = replace(own, predictor=fitted.own)
-    layout = "matrix" if fitted.graph.candidates is None else "table"
-    config = fitted.config.model_copy(update={"graph": fitted.config.graph.model_copy(update={"layout": layout})})
+    graph = fitted.config.graph.model_copy(update={"layout": fitted.graph.layout.name})
+    config = fitted.config.model_copy(update={"graph": graph})
     rules = read_rules(dataset, config.graph, own.candidates)
     evident = "exists" in fitted.edges  # then priors were used in the evidence, not in the training
     prior = None if evident else build_prior(config, dataset, rules, own)

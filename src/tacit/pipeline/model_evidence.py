@@ -61,7 +61,7 @@ class JudgedFit:
 def judges_edges(plan: Plan, result: FitResult) -> bool:
     """Return whether edges are tested with this model."""
     graph = result.model.graph
-    return evidence_method(plan.config, plan.own) == MODEL and graph.has_edge_probs and graph.candidates is None
+    return evidence_method(plan.config, plan.own) == MODEL and graph.has_edge_probs and graph.has_all_pairs
 
 
 def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
@@ -70,13 +70,11 @@ def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
         return 'evidence in [graph] is "none"'
     if not config.assessment.enabled:
         return "with this predictor it is part of the assessment, which is off"
-    if graph.candidates is not None:
+    if not graph.has_edge_probs:
+        return "the graph distribution has no probability for each edge"
+    if not graph.has_all_pairs:
         return f"with this predictor it requires all pairs of nodes, and at most {MOST_EXPANDED} nodes"
-    return (
-        "the graph distribution has no probability for each edge"
-        if not graph.has_edge_probs
-        else "the run was stopped earlier"
-    )
+    return "the run was stopped earlier"
 
 
 def judge_edges(

@@ -38,6 +38,7 @@ from tacit.pipeline.evidence import (
     evidence_method,
     find_evidence,
     first_edges,
+    have_real_values,
     lags_beyond,
     with_lags,
     with_small_effects,
@@ -49,8 +50,8 @@ from tacit.pipeline.observation_choice import (
     with_chosen_kinds,
     with_open_noise,
 )
-from tacit.pipeline.observation_kinds import AUTO
-from tacit.pipeline.parts import MOST_EXPANDED, OwnParts, usual_layout
+from tacit.pipeline.observation_kinds import AUTO, regression_observation
+from tacit.pipeline.parts import MOST_EXPANDED, OwnParts
 from tacit.pipeline.preparation import SeriesPreparation, require_resampling
 from tacit.pipeline.simultaneous import require_series, settle_simultaneous
 from tacit.pipeline.situations import (
@@ -129,7 +130,6 @@ class TimedListener(Listener):
 
 
 NUMBER_BYTES = 4
-PAIR_BYTES, EVIDENCE_BYTES = 800, 100  # for each pair of nodes, for each candidate
 FEWER = "lower batch_size or replicas in [training], num_graphs in [model] or bootstrap_replicas in [assessment]"
 
 
@@ -137,31 +137,14 @@ def require_memory_for(
     config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, device: torch.device
 ) -> None:
     """Raise :class:`InputError` if training, scoring or writing would need more memory than is free."""
-    nodes, table = len(dataset.nodes), config.graph.layout == "table"
-    rows, columns = rules.candidate_edges.sources.shape if table else (nodes, nodes)
+    nodes, layout = len(dataset.nodes), rules.layout(config.graph.layout)
+    rows, columns = layout.shape
     training = training_bytes(config, dataset, own, rows, columns, config.training.replicas or 1)
     if config.assessment.replicas and nodes <= MOST_EXPANDED:  # standard errors: over all pairs, all replicas at once
         at_once = max(config.assessment.replicas, config.assessment.starts or 0)
         training = max(training, training_bytes(config, dataset, own, nodes, nodes, at_once))
-    needed = max(training, 9 * NUM_GRAPHS * rows * columns, 0 if table else PAIR_BYTES * nodes**2)
-    _require(needed, rules, device, table=table)
-
-
-def require_memory_for_evidence(rules: EdgeRules, device: torch.device, *, table: bool) -> None:
-    """Raise :class:`InputError` if there are too many edges to test."""
-    edges = rules.candidate_edges.num_edges if table else len(rules.nodes) ** 2
-    _require(EVIDENCE_BYTES * edges if table else PAIR_BYTES * edges, rules, device, table=table)
-
-
-def _require(needed: int, rules: EdgeRules, device: torch.device, *, table: bool) -> None:
-    nodes = len(rules.nodes)
-    if table:
-        what = f"a fit over {rules.candidate_edges.num_edges:,} candidates of {nodes:,} nodes"
-        remedy = f"name fewer candidates, or {FEWER}"
-    else:
-        what = f"a fit over all pairs of {nodes:,} nodes"
-        remedy = f"limit the sources of each node (k_nearest, k_correlated or candidates in [graph]), or {FEWER}"
-    require_memory(needed, device, what, remedy)
+    needed = max(training, 9 * NUM_GRAPHS * rows * columns, layout.written_bytes)
+    require_memory(needed, device, f"a fit over {layout.words}", f"{layout.smaller}, or {FEWER}")
 
 
 def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int, columns: int, replicas: int) -> int:
@@ -400,10 +383,9 @@ def _with_evidence(
     if not regression:
         return dataset, rules, None, config, []
     listener.stage("evidence: first look")
-    usual, _ = usual_layout(config.graph.layout, rules)
-    as_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
-    require_memory_for_evidence(rules, torch.device("cpu"), table=as_table)
-    index = rules.index(as_table=as_table)
+    layout, _ = rules.usual_layout(config.graph.layout)
+    edges, index = rules.layout(layout), rules.index(layout)
+    require_memory(edges.evidence_bytes, "cpu", f"a fit over {edges.words}", f"{edges.smaller}, or {FEWER}")
     with threads_for(len(dataset.nodes) ** 2):
         listener.stage("evidence: background")
         backgrounds = choose_backgrounds(dataset, rules, config)
@@ -413,29 +395,36 @@ def _with_evidence(
             look = find_evidence(dataset, rules, config, seed, index=index, first_look=True, backgrounds=backgrounds)
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
-        evidence = find_evidence(dataset, rules, config, seed, index=index, backgrounds=backgrounds)
-        background, searched = NO_BACKGROUND, dataset.split
+        evidence = find_evidence(dataset, rules, config, seed, index=index, averaged=not sorts, backgrounds=backgrounds)
+        background, searched = NO_BACKGROUND, dataset
         if config.predictor.kind == AUTO or own.kind(config.predictor).background:
             background = fit_background(evidence, source, config.data.model_copy(update={"window": data.window}), seed)
         if background.terms:
             listener.stage(PREPARING)
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
-        listener.stage("evidence: which observation model")
-        config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
-        if changed:
+        observed = list[str]()
+        if sorts:  # the choice of an observation model depends on the edges, and the evidence on the observation model
+            listener.stage("evidence: which observation model")
+            config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
             listener.stage("evidence: which edges exist")
-            data = config.data.model_copy(update={"window": data.window})
-            plain = Dataset.prepare(source, data, seed=seed, scaled=scaled)
-            same = all(
-                torch.equal(one.inputs, other.inputs) and torch.equal(one.targets, other.targets)
-                for one, other in (
-                    (searched.train, plain.split.train),
-                    (searched.validation, plain.split.validation),
-                    (searched.test, plain.split.test),
+            same = True
+            if changed:
+                data = config.data.model_copy(update={"window": data.window})
+                before, searched = searched, Dataset.prepare(source, data, seed=seed, scaled=scaled)
+                same = have_real_values(evidence.observation, regression_observation(config, searched.preparation))
+                same = same and all(
+                    torch.equal(one.inputs, other.inputs) and torch.equal(one.targets, other.targets)
+                    for one, other in (
+                        (before.split.train, searched.split.train),
+                        (before.split.validation, searched.split.validation),
+                        (before.split.test, searched.split.test),
+                    )
                 )
-            )
+                dataset = searched
+                if background.terms:
+                    dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
             evidence = find_evidence(
-                plain,
+                searched,
                 rules,
                 config,
                 seed,
@@ -443,7 +432,6 @@ def _with_evidence(
                 backgrounds=backgrounds,
                 earlier=evidence if same else None,
             )
-            dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)
         evidence = with_small_effects(evidence, config.assessment.fdr)

@@ -306,11 +306,8 @@ def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: Edge
 
 def edge_ends(graph: GraphDistribution, chosen: EdgeMask) -> tuple[list[int], list[int]]:
     """Return sources and targets of some edges, in the order of ``chosen.nonzero()``."""
-    rows, columns = chosen.cpu().nonzero().unbind(1)
-    if graph.candidates is None:
-        return columns.tolist(), rows.tolist()
-    candidates = graph.candidates.to("cpu")
-    return candidates.sources[rows, columns].tolist(), candidates.row_node[rows].tolist()
+    sources, targets = graph.layout.ends(chosen.cpu())
+    return sources.tolist(), targets.tolist()
 
 
 def _count(graph: GraphDistribution, chosen: EdgeMask) -> int:
@@ -449,9 +446,9 @@ def _in_blocks_of_two(model: LatentGraphModel, listed: EdgeMask, blocks: Blocks)
     each = once(graph, listed)
     if blocks == WHOLE:
         return each if int(each.sum()) > 1 else torch.zeros_like(each)
-    row_node = torch.arange(len(each)) if graph.candidates is None else graph.candidates.row_node.cpu()
-    counts = torch.zeros(graph.num_nodes).index_add(0, row_node, each.sum(1).float())
-    return each & (counts[row_node] > 1)[:, None]
+    node = graph.layout.row_node.cpu()  # of each row
+    counts = torch.zeros(graph.num_nodes).index_add(0, node, each.sum(1).float())
+    return each & (counts[node] > 1)[:, None]
 
 
 def regime_rows(found: RegimeFit, shown: EdgeMask) -> EdgesBy:

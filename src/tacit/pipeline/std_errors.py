@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import torch
+from scipy import special
 from torch import Tensor
 
 from tacit.assessment.uncertainty import (
@@ -180,8 +181,6 @@ def _from_bootstrap(
     found: EdgeUncertainty, model: LatentGraphModel, split: Split, *, block: int, change: bool
 ) -> EdgeErrors:
     """Return the estimate of the replicas; with ``change`` the model gets their mean if it predicts as well."""
-    from scipy import stats
-
     adopted = change and adopt(model, found.parameters, split.validation)
     uncertainty = {
         "replicas": float(len(found.resampled)),
@@ -204,7 +203,7 @@ def _from_bootstrap(
     columns = _columns(found.std_errors, around, found.edge_probs)
     columns = {name: symmetrize(values) for name, values in columns.items()}
     away = (1 - columns["bagged"]) / columns["std_error"].clamp_min(LEAST_ERROR)
-    p_values = torch.from_numpy(stats.t.sf(away.double().cpu().numpy(), found.degrees)).to(away)
+    p_values = torch.from_numpy(special.stdtr(found.degrees, -away.double().cpu().numpy())).to(away)
     acting = acting_words(columns["low"], columns["high"], p_values, model.graph.learned)
     return EdgeErrors(
         {**columns, "acting": acting.cpu()},

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from tacit.errors import require, require_int
 from tacit.plots.display import RunDisplay
 from tacit.records import Run
-from tacit.report import draw_graph, figure_height, run_places, shown_edges
+from tacit.report import counted, draw_graph, figure_height, run_places, shown_edges
 
 ColourBy = Literal["acts", "effect"]
 MOST_EDGES = 150  # more cannot be distinguished
@@ -70,10 +70,7 @@ class GraphDisplay(RunDisplay):
             colour_by=self.colour_by,
             numbers=len(edges) <= NUMBERED if self.numbers is None else self.numbers,
         )
-        ax.set_title(self._title(len(edges)))
-
-    def _title(self, drawn: int) -> str:
-        columns = self._columns
+        columns, drawn = self._columns, len(edges)
         if self.threshold is None and "exists" in columns:
             among, what = columns.shown, "listed"
         else:
@@ -81,5 +78,5 @@ class GraphDisplay(RunDisplay):
             among = columns.drawable & (columns.decides >= threshold)
             what = f"with {'exists' if 'exists' in columns else 'probability'} of at least {threshold:g}"
         total = int(among.sum())
-        edges = f"{total:,} edge{'' if total == 1 else 's'} {what}"
-        return edges if drawn == total else f"{edges}, the {drawn:,} most likely drawn"
+        part = "" if drawn == total else f", the {drawn:,} most likely drawn"
+        ax.set_title(f"{counted(total, 'edge')} {what}{part}")

@@ -15,7 +15,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require
-from tacit.graph import AnyGraphs, CandidateEdges, CandidateGraphs
+from tacit.graph import AnyGraphs, CandidateEdges, with_self_loops
 from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.randomness import generator_for
 from tacit.registry import PREDICTORS
@@ -92,15 +92,10 @@ class ConvolutionStack(nn.Module):
 
     def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return the output of every pair under each of its graphs."""
-        if self.self_loops and isinstance(graphs, Tensor):
-            itself = torch.eye(graphs.shape[-1], dtype=graphs.dtype, device=graphs.device)
-            graphs = graphs * (1 - itself) + itself
+        graphs = with_self_loops(graphs) if self.self_loops else graphs
         hidden = inputs[:, None]  # (batch, graph or 1, node, channel)
         for layer in range(self.num_hops):
-            sent = hidden @ self.neighbours[layer]
-            messages = graphs @ sent
-            if self.self_loops and isinstance(graphs, CandidateGraphs):  # adds what the diagonal lacks to 1
-                messages = messages + (1 - graphs.diagonal(dim1=-2, dim2=-1))[..., None] * sent
+            messages = graphs @ (hidden @ self.neighbours[layer])
             hidden = hidden @ self.own[layer] + messages + self.bias[layer]
             if layer < self.num_hops - 1:
                 hidden = torch.tanh(hidden) if self.activation == "tanh" else torch.relu(hidden)

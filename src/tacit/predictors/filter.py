@@ -21,7 +21,7 @@ from jaxtyping import Float, Shaped
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_int
-from tacit.graph import AnyGraphs, CandidateEdges, CandidateGraphs
+from tacit.graph import AnyGraphs, CandidateEdges, layout_of, weigh_edges
 from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.predictors.protocol import uniform_within
 from tacit.predictors.series import SeriesLayout
@@ -100,7 +100,7 @@ class GraphFilter(nn.Module):
         self.activation, self.residual = activation, residual
         self.jitter: float | None = None
         self.own = nn.Parameter(torch.zeros(num_nodes, self.layout.in_channels, out_channels))
-        edges = (num_nodes, num_nodes) if candidates is None else tuple(candidates.sources.shape)
+        edges = layout_of(num_nodes, candidates).shape
         self.edge_weights = nn.Parameter(torch.zeros(*edges, window * self.sent_features, out_channels))
         self.bias = nn.Parameter(torch.zeros(num_nodes, out_channels))
         self.register_buffer("allowed", None)
@@ -199,13 +199,7 @@ class GraphFilter(nn.Module):
         sent = self.layout.lags(read)[..., : self.sent_features].flatten(2)  # (batch, node, sent)
         weights = self._restricted(self.edge_weights)
         own = torch.einsum("bik,ikc->bic", read, self.own) + self.bias
-        if isinstance(graphs, CandidateGraphs):
-            total = own[:, None] + graphs.read_edges(
-                torch.einsum("brsk,rskc->brsc", graphs.from_sources(sent), weights)
-            )
-        else:
-            messages = torch.einsum("bjk,ijkc->bijc", sent, weights)  # once per pair, independent of the graphs
-            total = own[:, None] + torch.einsum("bsij,bijc->bsic", graphs, messages)
+        total = own[:, None] + weigh_edges(graphs, sent, weights)
         change = torch.tanh(total) if self.activation == "tanh" else total
         return change + self.layout.newest(inputs)[:, None] if self.residual else change
 

@@ -10,15 +10,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_int
-from tacit.graph import (
-    AnyGraphs,
-    CandidateEdges,
-    CandidateGraphs,
-    aggregate,
-    boolean_powers,
-    candidate_powers,
-    soft_powers,
-)
+from tacit.graph import AnyGraphs, CandidateEdges, aggregate, powers, relaxed_powers
 from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.randomness import generator_for
 from tacit.registry import PREDICTORS
@@ -79,20 +71,11 @@ class HopPredictor(nn.Module):
 
     def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return the output of every pair under each of its graphs."""
-        if isinstance(graphs, CandidateGraphs):
-            return self._output(inputs, candidate_powers(graphs, self.num_hops))
-        return self._output(inputs, boolean_powers(graphs, self.num_hops))
+        return self._output(inputs, powers(graphs, self.num_hops))
 
     def relaxed(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return an output that is differentiable in the graphs; the same output for edges of 0 and 1."""
-        if isinstance(graphs, CandidateGraphs):
-            require(
-                self.num_hops == 1,
-                "gradients through the graph require HopPredictor with one hop over a table of candidates, got "
-                f"{self.num_hops}; use ConvolutionStack, ScoreFunction(), or a graph over all pairs of nodes",
-            )
-            return self._output(inputs, iter([graphs]))
-        return self._output(inputs, soft_powers(graphs, self.num_hops))
+        return self._output(inputs, relaxed_powers(graphs, self.num_hops))
 
     def _output(self, inputs: Inputs, powers: Iterator[AnyGraphs]) -> Samples:
         messages = self._messages(inputs)

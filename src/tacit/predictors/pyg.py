@@ -14,11 +14,10 @@ graphs. The number of edges depends on the draw, so such a predictor is neither 
 import math
 
 import torch
-from jaxtyping import Int
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_package
-from tacit.graph import AnyGraphs, CandidateEdges, CandidateGraphs
+from tacit.graph import AnyGraphs, CandidateEdges, disjoint_edges
 from tacit.predictors.kinds import Options, PredictorKind, Sizes, one_width
 from tacit.predictors.protocol import initial_parameters, uniform_within
 from tacit.predictors.series import SeriesLayout
@@ -97,25 +96,6 @@ class PyGPredictor(nn.Module):
             own = own + self.layout.newest(inputs)
         samples: Samples = outputs.reshape(*copies.shape[:3], self.out_channels) + own[:, None]
         return samples
-
-
-def disjoint_edges(graphs: AnyGraphs, num_pairs: int = 1) -> Int[Tensor, "2 edge"]:
-    """Return the edges of all graphs as one disjoint union: node i of graph s of pair b has number (b S + s) N + i.
-
-    Graphs that the pairs share are repeated for each of ``num_pairs``.
-
-    >>> disjoint_edges(torch.tensor([[[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]])).tolist()
-    [[1, 2], [0, 3]]
-    """
-    candidates = graphs.candidates if isinstance(graphs, CandidateGraphs) else None
-    values = graphs.values if isinstance(graphs, CandidateGraphs) else graphs
-    flat = values.expand(max(len(values), num_pairs), -1, -1, -1).flatten(0, 1)  # (copy, row, slot)
-    # A trace is only valid for one number of edges; reading the number makes the tracer stop here.
-    bool(flat.any())
-    copy, row, slot = flat.nonzero(as_tuple=True)
-    if candidates is None:
-        return torch.stack([slot, row]) + copy * flat.shape[-1]
-    return torch.stack([candidates.sources[row, slot], candidates.row_node[row]]) + copy * candidates.num_nodes
 
 
 def _kind(name: str) -> PredictorKind:

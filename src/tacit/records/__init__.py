@@ -3,7 +3,6 @@
 from tacit.records.directories import CALL, drawing, make_directory, new_directory, require_new, resuming
 from tacit.records.reading import DEMO_RUNS, Run, is_demo, listed_in, read_one_run, read_record, read_run
 from tacit.records.record import (
-    CANDIDATE_PARTS,
     CANDIDATES,
     FORMAT,
     INFINITE,
@@ -32,7 +31,6 @@ __all__ = [
     "BACKGROUND",
     "CALL",
     "CANDIDATES",
-    "CANDIDATE_PARTS",
     "DEMO_RUNS",
     "FORECASTS",
     "FORECAST_NUMBERS",

@@ -41,6 +41,11 @@ class CandidateCount(BaseModel):
     count: int
     others: float = 0.0
 
+    @classmethod
+    def of(cls, count: int | None) -> "CandidateCount | None":
+        """Return the field of a record; None for a graph over all pairs of nodes."""
+        return None if count is None else cls(count=count)
+
 
 class Record(BaseModel):
     """All results of a run from which tables, figures and the report are drawn, besides edges and history.
@@ -98,7 +103,7 @@ class Record(BaseModel):
     def is_symmetric(self) -> bool:
         """Whether edges have no direction."""
         graph = self.config.get("graph")
-        return isinstance(graph, dict) and graph.get("symmetric") is True and self.candidates is None
+        return isinstance(graph, dict) and graph.get("symmetric") is True
 
     @model_validator(mode="after")
     def _complete(self) -> "Record":
@@ -186,7 +191,6 @@ def _filled(checksum: str) -> str:
 MODEL = "model.safetensors"
 KIND = Kind("model", 3, "put back the file that the run wrote, or run the command again")
 CANDIDATES = "graph.candidates"  # prefix of the names of the tensors of a table of candidates
-CANDIDATE_PARTS = ("row_node", "sources", "used")
 INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge with probability 0 or 1
 
 
@@ -197,10 +201,8 @@ def pack_model(model: LatentGraphModel, record: Record) -> bytes:
 
 def model_tensors(model: LatentGraphModel) -> dict[str, Tensor]:
     """Return the learned tensors, and the table of candidates if the graph has one."""
-    tensors, candidates = dict(model.state_dict()), model.graph.candidates
-    if candidates is not None:
-        tensors |= {f"{CANDIDATES}.{name}": getattr(candidates, name) for name in CANDIDATE_PARTS}
-    return tensors
+    layout = model.graph.layout
+    return {**model.state_dict(), **{f"{CANDIDATES}.{name}": getattr(layout, name) for name in layout.stored}}
 
 
 def read_model(directory: Path, record: Record) -> dict[str, Tensor]:

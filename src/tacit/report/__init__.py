@@ -21,7 +21,7 @@ from tacit.report.page import (
     write_page,
 )
 from tacit.report.places import run_places
-from tacit.report.shared import FORECAST_COLOUR, PROBABILITY_COLOURS
+from tacit.report.shared import FORECAST_COLOUR, PROBABILITY_COLOURS, counted
 
 __all__ = [
     "COLOURS",
@@ -29,6 +29,7 @@ __all__ = [
     "PROBABILITY_COLOURS",
     "STYLE",
     "bands",
+    "counted",
     "coverage_on",
     "draw_curve",
     "draw_demo",

@@ -179,7 +179,10 @@ def targets_said(run: Run) -> str:
     nodes: dict[str, list[str]] = {}
     for node, name in kind.items():
         nodes.setdefault(name, []).append(node)
-    parts = [f"{_words(name)} ({_few(own)})" for name, own in nodes.items()]
+    parts = []
+    for name, own in nodes.items():
+        more = f" and {len(own) - NAMED:,} more" if len(own) > NAMED else ""
+        parts.append(f"{_words(name)} ({', '.join(own[:NAMED])}{more})")
     return f"The targets are {'; '.join(parts)}."
 
 
@@ -195,11 +198,6 @@ def scores_explained(run: Run) -> str:
 
 def _words(kind: str) -> str:
     return str(OBSERVATIONS[kind].words or kind) if kind in OBSERVATIONS else kind
-
-
-def _few(names: list[str]) -> str:
-    rest = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 LEVELS = (0.1, 0.5)
@@ -221,62 +219,44 @@ def answer(run: Run, columns: EdgeTable) -> list[str]:
 
     Whether there is a graph, and which edges are listed, is in the sentences of the record.
     """
+    nodes, error = f"{len(run.record.node_names):,} nodes", edge_error(run)
+    edges = "edges between different nodes" if run.edges.index.has_all_pairs else "candidate edges"
+    edges += " without direction" if run.record.is_symmetric else ""
+    errors = [] if error is None else [f"Mean absolute error of the probabilities against the truth: {error:.4f}."]
     if "exists" in columns:
-        return _with_evidence(run, columns)
+        between, keep = columns.index.between, run.record.keep
+        acting = (
+            f"{nodes} and {int(between.sum()):,} {edges}; how often they act was estimated for the "
+            f"{int((between & (columns.decides >= keep)).sum()):,} that exist with probability {keep:g} or more."
+        )
+        return [acting, *errors]
     possible = columns.drawable
     if "identifiable" in columns:
         possible = possible & (columns["identifiable"] != FLAGS.index(""))
     probs = columns["probability"][possible]
+    above = {level: int((probs >= level).sum()) for level in LEVELS}
     counts = " and ".join(
-        f"{_have(int((probs >= level).sum()))} a probability of {level:.2f} or more" for level in LEVELS
+        f"{count:,} {'has' if count == 1 else 'have'} a probability of {level:.2f} or more"
+        for level, count in above.items()
     )
-    said = [f"{_nodes(run)} and {len(probs):,} learned {_edges_of(run)}: {counts}."]
+    said = [f"{nodes} and {len(probs):,} learned {edges}: {counts}."]
     hidden = "identifiable" in columns and columns.index.between & (columns["identifiable"] == FLAGS.index("no"))
     count = int(np.sum(hidden))
     if count:
         edges_are, are = ("edge is", "is") if count == 1 else ("edges are", "are")
         said.append(f"{count:,} {edges_are} not identifiable from the data and {are} not drawn.")
-    said += _error_sentences(run)
+    said += errors
     if "std_error" not in columns:
-        remedy = (
-            "; tacit fit --std-errors 32 adds them" if run.record.preparation and run.edges.index.has_all_pairs else ""
-        )
+        later = run.record.preparation and run.edges.index.has_all_pairs
+        remedy = "; tacit fit --std-errors 32 adds them" if later else ""
         said.append(f"Standard errors of the probabilities were not computed{remedy}.")
     return said
-
-
-def _with_evidence(run: Run, columns: EdgeTable) -> list[str]:
-    possible, keep = int(columns.index.between.sum()), run.record.keep
-    kept = int((columns.index.between & (columns.decides >= keep)).sum())
-    said = [
-        f"{_nodes(run)} and {possible:,} {_edges_of(run)}; how often they act was estimated for the {kept:,} that "
-        f"exist with probability {keep:g} or more."
-    ]
-    return said + _error_sentences(run)
-
-
-def _nodes(run: Run) -> str:
-    return f"{len(run.record.node_names):,} nodes"
-
-
-def _edges_of(run: Run) -> str:
-    what = "candidate edges" if not run.edges.index.has_all_pairs else "edges between different nodes"
-    return f"{what} without direction" if run.record.is_symmetric else what
-
-
-def _error_sentences(run: Run) -> list[str]:
-    error = edge_error(run)
-    return [] if error is None else [f"Mean absolute error of the probabilities against the truth: {error:.4f}."]
 
 
 def edge_error(run: Run) -> float | None:
     """Return the mean absolute error of the identifiable edge probabilities, where the truth is known."""
     metrics = run.record.metrics
     return metrics.get("edge_prob_mae_identifiable", metrics.get("edge_prob_mae"))
-
-
-def _have(count: int) -> str:
-    return f"{count:,} {'has' if count == 1 else 'have'}"
 
 
 MOST_EMBEDDED = 200_000  # edges in the page; of more the most probable, and all are in edges.csv
@@ -290,8 +270,9 @@ MOST_GAINS = 20  # nodes whose gain is shown
 def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
     """Return all that the template says of a run, and under ``data`` what the script draws from."""
     columns, candidates = run.edges.each_once(), not run.edges.index.has_all_pairs
+    counted = {"counts": histogram(columns)[0].tolist(), "title": histogram_title(columns)} if candidates else None
     places = run_places(run, columns) if places is None else places
-    embedded = _embedded(columns)
+    embedded = columns if len(columns) <= MOST_EMBEDDED else columns.at(np.sort(columns.strongest(MOST_EMBEDDED)))
     situations = _situations(run, embedded)
     shown = shown_columns(columns, by_situation=situations is not None)
     return {
@@ -341,7 +322,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "data": {
             **_data(run, embedded, places, start_threshold(columns)),
             **({} if situations is None else situations["data"]),
-            "histogram": _histogram(columns) if candidates else None,
+            "histogram": counted,
             "symmetric": run.record.is_symmetric,
             "titles": panel_titles(has_evidence="exists" in columns),
             "possible": {"identifiable": int(columns.drawable.sum()), "all": int(columns.index.between.sum())},
@@ -378,22 +359,20 @@ def shown_panels(columns: EdgeTable) -> list[str]:
 
 
 def start_threshold(columns: EdgeTable) -> float:
-    """Return where the slider begins: with evidence at the listed edges, else at 0.1 or so low that some are drawn."""
+    """Return where the slider begins: with evidence at the listed edges, else at 0.1 or so low that some are drawn.
+
+    With evidence it is a round number, 0.5 or more, that parts listed edges from others; 1 where none is listed.
+    """
     if "exists" in columns:
-        return _above_others(columns)
+        if columns.listed_from is None or columns.listed_from > 1:
+            return 1.0
+        others = columns.decides[columns.index.between & ~columns.shown].max(initial=0.0)
+        above = max(LISTED_FROM, (np.floor(100 * others) + 1) / 100)
+        return float(min(above, columns.listed_from))
     probs = np.sort(columns["probability"][columns.drawable])[::-1]
     if not len(probs) or probs[0] >= SHOWN_FROM or probs[0] < SHOWN_AT_LEAST:
         return SHOWN_FROM
     return max(SHOWN_AT_LEAST, float(np.floor(100 * probs[:FEWEST_SHOWN][-1]) / 100))
-
-
-def _above_others(columns: EdgeTable) -> float:
-    """Return a round number, 0.5 or more, that parts listed edges from others; 1 where none is listed."""
-    if columns.listed_from is None or columns.listed_from > 1:
-        return 1.0
-    others = columns.decides[columns.index.between & ~columns.shown].max(initial=0.0)
-    above = max(LISTED_FROM, (np.floor(100 * others) + 1) / 100)
-    return float(min(above, columns.listed_from))
 
 
 def node_gains(run: Run) -> list[dict[str, Any]]:
@@ -421,11 +400,6 @@ def shortened(config: Any) -> Any:
     return config
 
 
-def _embedded(columns: EdgeTable) -> EdgeTable:
-    """Return all edges in their order, or of too many the most likely."""
-    return columns if len(columns) <= MOST_EMBEDDED else columns.at(np.sort(columns.strongest(MOST_EMBEDDED)))
-
-
 def _situations(run: Run, columns: EdgeTable) -> dict[str, Any] | None:
     """Return the content on edges by situation or regime; None if there is none."""
     tables, posterior = situation_tables(run), packed_posterior(run)
@@ -451,11 +425,10 @@ def _situations(run: Run, columns: EdgeTable) -> dict[str, Any] | None:
 
 def _data(run: Run, columns: EdgeTable, places: Places, threshold: float) -> dict[str, Any]:
     names = run.record.node_names
-    dense = columns.index.has_all_pairs
     points, shares = reliability_points(run), rank_shares(run.record.goodness)
     return {
         "nodes": names,
-        "edges": packed_edges(columns, dense=dense),
+        "edges": packed_edges(columns),
         "texts": packed_texts(columns),
         "lags": packed_lags(run, columns),
         "background": packed_background(run),
@@ -478,7 +451,3 @@ def _data(run: Run, columns: EdgeTable, places: Places, threshold: float) -> dic
         "ranks": [{"name": name, "shares": values} for name, values in shares.items()],
         "coverage": coverage_points(run),
     }
-
-
-def _histogram(columns: EdgeTable) -> dict[str, Any]:
-    return {"counts": histogram(columns)[0].tolist(), "title": histogram_title(columns)}

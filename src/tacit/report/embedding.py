@@ -26,7 +26,7 @@ def packed(values: Any, kind: str) -> dict[str, str]:
     return {"kind": kind, "data": base64.b64encode(data).decode()}
 
 
-def packed_edges(edges: EdgeTable, *, dense: bool) -> dict[str, dict[str, str]]:
+def packed_edges(edges: EdgeTable) -> dict[str, dict[str, str]]:
     """Return the columns that are known; a table of all ordered pairs needs no nodes."""
     kinds = {"number": FLOATS, "word": CODE, "flag": CODE}
     found = {
@@ -34,7 +34,7 @@ def packed_edges(edges: EdgeTable, *, dense: bool) -> dict[str, dict[str, str]]:
         for one in schema.embedded_columns()
         if one.kind in kinds and one.name in edges
     }
-    if not dense:
+    if not edges.index.has_all_pairs:
         largest = max(edges.index.source.max(initial=0), edges.index.target.max(initial=0))
         kind = SMALL if largest < 2**16 else WHOLE
         found |= {"source": packed(edges.index.source, kind), "target": packed(edges.index.target, kind)}

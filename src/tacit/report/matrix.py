@@ -100,19 +100,14 @@ def draw_matrix(
         for side in (axes.xaxis, axes.yaxis):
             side.set_major_locator(MaxNLocator(integer=True, nbins=6))
     else:
-        _name_sides(axes, names)
+        shown = np.arange(0, len(names), -(-len(names) // MOST_TICKS) if names else 1)
+        texts = [short(names[int(place)], LONGEST_NAME) for place in shown]
+        size = float(np.clip(180 / max(1, len(texts)), 4.5, 9))  # as large as they fit
+        upright = len(texts) > 5 or max(map(len, texts), default=0) > 8
+        axes.set_xticks(shown, texts, rotation=90 if upright else 0, fontsize=size, parse_math=False)
+        axes.set_yticks(shown, texts, fontsize=size, parse_math=False)
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
     bar.set_label(label, parse_math=False)
-
-
-def _name_sides(axes: Axes, names: Sequence[str]) -> None:
-    """Write the names of the nodes along both sides, as large as they fit."""
-    shown = np.arange(0, len(names), -(-len(names) // MOST_TICKS) if names else 1)
-    texts = [short(names[int(place)], LONGEST_NAME) for place in shown]
-    size = float(np.clip(180 / max(1, len(texts)), 4.5, 9))
-    upright = len(texts) > 5 or max(map(len, texts), default=0) > 8
-    axes.set_xticks(shown, texts, rotation=90 if upright else 0, fontsize=size, parse_math=False)
-    axes.set_yticks(shown, texts, fontsize=size, parse_math=False)
 
 
 COLOURS = (BLUE, VERMILION, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")

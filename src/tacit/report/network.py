@@ -26,7 +26,7 @@ from matplotlib.patheffects import withStroke
 from tacit.edges import EdgeTable
 from tacit.records import Run
 from tacit.report.places import Coordinates, Places, given_places, label_sides, laid_out, run_places
-from tacit.report.shared import BEND, LABELLED_UP_TO, LABELS, LIGHT, short
+from tacit.report.shared import BEND, LABELLED_UP_TO, LABELS, LIGHT, counted, short
 
 SIZE, LETTER, LINE = 7.0, 0.6, 1.25  # points; width of a letter and height of a line, in sizes
 GAP = 4.0  # points between a node and its name
@@ -158,7 +158,7 @@ def draw_run_network(run: Run, places: Places | None = None) -> Figure:
     """Return the figure of a run, over the coordinates that its record has or a layout."""
     columns = run.edges.each_once()
     places = run_places(run, columns) if places is None else places
-    title = "" if "exists" not in columns else f"{_count(int(columns.shown.sum()), 'listed edge')}"
+    title = "" if "exists" not in columns else counted(int(columns.shown.sum()), "listed edge")
     return _drawn(columns, run.record.node_names, places, SHOWN_FROM, title, directed=not run.record.is_symmetric)
 
 
@@ -247,10 +247,6 @@ def _write_numbers(axes: Axes, edges: EdgeTable, places: Places) -> None:
         axes.text(x, y, said, fontsize=6.5, ha="center", va="center", bbox=paper, zorder=3.5)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def figure_height(places: Places) -> float:
     """Return the height of a figure without empty space above and below the graph."""
     right, up = (float(np.ptp(values)) if len(values) else 1.0 for values in (places.x, places.y * places.stretch))
@@ -264,7 +260,12 @@ def _draw_edges(axes: Axes, edges: EdgeTable, places: Places, size: float, *, di
     acts = edges.acts
     if "undirected" in edges:  # how often these act is not estimated: a middle width
         acts = np.where(edges["undirected"] & np.isnan(edges["probability"]), 0.5, acts)
-    colours = _edge_colours(edges, acts, colour_by)
+    if colour_by == "acts":
+        colours = np.array(mpl.colormaps[ACTING_COLOURS](acts), dtype=float)
+    elif "effect" in edges:
+        colours = to_rgba_array(np.where(edges["effect"] < 0, LIGHT["lowers"], LIGHT["raises"]).tolist())
+    else:
+        colours = to_rgba_array([LIGHT["edge"]] * len(edges))
     colours[:, 3] = np.minimum(1.0, 0.3 + 0.65 * edges.decides)
     size *= min(1.0, (FEW_EDGES / len(edges)) ** 0.5)
     widths = (0.3 + 2.2 * acts) * (0.4 + 0.6 * size)
@@ -274,11 +275,3 @@ def _draw_edges(axes: Axes, edges: EdgeTable, places: Places, size: float, *, di
         return
     heads = arrow_heads(lines, places, 0.3 * size + 0.7 * size * edges.acts)[arrows]
     axes.add_collection(PolyCollection(list(heads), facecolors=colours[arrows], edgecolors="none", zorder=2.5))
-
-
-def _edge_colours(edges: EdgeTable, acts: Float[np.ndarray, " edge"], colour_by: str) -> Float[np.ndarray, "edge 4"]:
-    if colour_by == "acts":
-        return np.array(mpl.colormaps[ACTING_COLOURS](acts), dtype=float)
-    if "effect" not in edges:
-        return np.array(to_rgba_array([LIGHT["edge"]] * len(edges)))
-    return np.array(to_rgba_array(np.where(edges["effect"] < 0, LIGHT["lowers"], LIGHT["raises"]).tolist()))

@@ -73,7 +73,11 @@ COLUMNS = ("exists", "probability", "std_error", "effect", "lag")
 
 def summary_html(run: Run, name: str, is_series: bool, page: Path | None = None) -> str:
     """Return the summary; ``name`` is that of the estimator, ``page`` a report that was written."""
-    columns, record = run.edges.each_once(), run.record
+    columns, record, link = run.edges.each_once(), run.record, None
+    if page is not None:  # a link that a notebook in the working directory can follow, else one to the file
+        full, here = page.resolve(), Path.cwd().resolve()
+        inside = full.is_relative_to(here)
+        link = f"./{quote(full.relative_to(here).as_posix())}" if inside else full.as_uri()
     listed = columns.listed()
     shown = strongest_edges(run, MOST_ROWS, columns, listed if listed.any() else None)
     environment = Environment(
@@ -92,16 +96,8 @@ def summary_html(run: Run, name: str, is_series: bool, page: Path | None = None)
         listed=int(listed.sum()),
         decided="exists" in columns,
         page=None if page is None else str(page),
-        link=None if page is None else _link(page),
+        link=link,
     )
-
-
-def _link(page: Path) -> str:
-    """Return a link that a notebook in the working directory can follow, else one to the file."""
-    full, here = page.resolve(), Path.cwd().resolve()
-    if full.is_relative_to(here):
-        return "./" + quote(full.relative_to(here).as_posix())
-    return full.as_uri()
 
 
 STYLES = ("style", "print")
@@ -113,22 +109,18 @@ def write_page(runs: list[Run], path: Path, title: str, places: Places | None = 
         loader=PackageLoader("tacit.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     contents = [run_content(run, places if len(runs) == 1 else None) for run in runs]
-    plotly, script = get_plotlyjs(), bundled_script()
+    plotly, script, templates = get_plotlyjs(), bundled_script(), files("tacit.report") / "templates"
+    styles = [(templates / f"{name}.css").read_text(encoding="utf-8") for name in STYLES]
     page = environment.get_template("page.html").render(
         title=title,
         runs=contents,
         policy=f"script-src {script_hash(plotly)} {script_hash(script)}",
         plotly=Markup(plotly),
         script=Markup(script),
-        style=Markup(_style()),
+        style=Markup(css_variables() + "".join(styles)),
         data=as_json({"shared": page_constants(), "runs": [content["data"] for content in contents]}),
     )
     write_atomic(path, page.encode(errors="replace"))  # of a name that is half a letter
-
-
-def _style() -> str:
-    templates = files("tacit.report") / "templates"
-    return css_variables() + "".join((templates / f"{name}.css").read_text(encoding="utf-8") for name in STYLES)
 
 
 def draw_run(directory: Path, run: Run | None = None) -> Path:

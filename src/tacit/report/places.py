@@ -127,7 +127,12 @@ class Places:
 def run_places(run: Run, columns: EdgeTable | None = None) -> Places:
     """Return the places of the nodes of a run."""
     columns = run.edges.each_once() if columns is None else columns
-    nodes = _drawn_nodes(len(run.record.node_names), columns)
+    nodes = np.arange(len(run.record.node_names))
+    if len(nodes) > MOST_PLACED:  # of too many, those that the most probable edges link
+        strongest = columns.at(columns.strongest(2 * MOST_PLACED, columns.drawable))
+        linked = np.stack([strongest.index.source, strongest.index.target], axis=1).ravel()
+        found, first = np.unique(linked, return_index=True)
+        nodes = np.sort(found[np.argsort(first)][:MOST_PLACED])
     given = run.record.coordinates
     if given is not None:
         globe = run.record.config.get("graph", {}).get("metric", "great_circle") == "great_circle"
@@ -139,7 +144,10 @@ def given_places(coordinates: Coordinates, nodes: Int[np.ndarray, " drawn"], glo
     """Return the places of nodes with coordinates: latitude and longitude on a ``globe``, else any two."""
     if not globe:
         return Places(nodes, coordinates[:, 0], coordinates[:, 1], "plane")
-    return Places(nodes, coordinates[:, 1], coordinates[:, 0], "map", _stretch(coordinates[:, 0]))
+    latitudes = coordinates[:, 0]
+    middle = float(latitudes.mean()) if latitudes.size else 0.0
+    stretch = 1 / max(0.05, math.cos(math.radians(middle)))  # of a degree of latitude, relative to one of longitude
+    return Places(nodes, coordinates[:, 1], latitudes, "map", stretch)
 
 
 def laid_out(columns: EdgeTable, nodes: Int[np.ndarray, " drawn"]) -> Places:
@@ -160,22 +168,6 @@ def laid_out(columns: EdgeTable, nodes: Int[np.ndarray, " drawn"]) -> Places:
     pulling = columns.at(columns.strongest(EDGES_PER_NODE * len(nodes), among))
     found = spring_layout(len(nodes), number[pulling.index.source], number[pulling.index.target], pulling.decides)
     return Places(nodes, found[:, 0], found[:, 1], "layout")
-
-
-def _drawn_nodes(num_nodes: int, columns: EdgeTable) -> Int[np.ndarray, " drawn"]:
-    """Return all nodes, or of too many those that the most probable edges link."""
-    if num_nodes <= MOST_PLACED:
-        return np.arange(num_nodes)
-    strongest = columns.at(columns.strongest(2 * MOST_PLACED, columns.drawable))
-    linked = np.stack([strongest.index.source, strongest.index.target], axis=1).ravel()
-    found, first = np.unique(linked, return_index=True)
-    return np.sort(found[np.argsort(first)][:MOST_PLACED])
-
-
-def _stretch(latitudes: Float[np.ndarray, " node"]) -> float:
-    """Return how much longer a degree of latitude is than one of longitude."""
-    middle = float(latitudes.mean()) if latitudes.size else 0.0
-    return 1 / max(0.05, math.cos(math.radians(middle)))
 
 
 def label_sides(places: Places) -> Int[np.ndarray, "drawn 2"]:

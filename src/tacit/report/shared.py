@@ -90,6 +90,15 @@ def panel_titles(*, has_evidence: bool) -> dict[str, str]:
     return {"exists": "exists", "probability": learned, **truth}
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "edge"), counted(1200, "edge")
+    ('1 edge', '1,200 edges')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def short(text: str, length: int) -> str:
     """Return a text of at most so many letters.
 

@@ -8,13 +8,12 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tacit.edges import REGIME, EdgeTable
+from tacit.edges import BY_NUMBERS, REGIME, EdgeTable
 from tacit.records import Run
 from tacit.report.embedding import FLOATS, SMALL, WHOLE, packed
 from tacit.report.matrix import COLOURS
-from tacit.report.shared import BLUE, short
+from tacit.report.shared import BLUE, counted, short
 
-NUMBERS = ("probability", "std_error", "low", "high")
 ORDERED = ("periodic", "number")  # kinds whose values have an order: a slider chooses one, a line joins them
 MOST_LISTED = 40  # rows of the table on the page
 Numbers = Float[np.ndarray, "edge value"]
@@ -70,14 +69,14 @@ def situation_tables(run: Run) -> list[SituationTable]:
     variables = {one["name"]: one for one in run.record.situations.get("variables", [])}
     by, value = np.array(rows.by, dtype=object), np.array(rows.value, dtype=object)
     ends = np.stack([np.array(rows.target), np.array(rows.source)], 1)
-    numbers = {name: np.array(getattr(rows, name), dtype=float) for name in NUMBERS}
+    numbers = {name: np.array(getattr(rows, name), dtype=float) for name in BY_NUMBERS}
     found = []
     for name in dict.fromkeys(rows.by):
         own = by == name
         edges, edge = np.unique(ends[own], axis=0, return_inverse=True)
         labels = list(dict.fromkeys([*variables.get(name, {}).get("values", []), *value[own]]))
         place = np.array([labels.index(label) for label in value[own]])
-        cells = {key: np.full((len(edges), len(labels)), np.nan) for key in NUMBERS}
+        cells = {key: np.full((len(edges), len(labels)), np.nan) for key in BY_NUMBERS}
         for key, matrix in cells.items():
             matrix[edge.ravel(), place] = numbers[key][own]
         kind = REGIME if name == REGIME and name not in variables else variables.get(name, {}).get("kind", "category")
@@ -101,32 +100,39 @@ def varying_rows(run: Run, tables: list[SituationTable]) -> list[dict[str, Any]]
 
 def most_varying(tables: list[SituationTable], count: int) -> list[tuple[SituationTable, int]]:
     """Return tables and rows of the edges with the largest spread, the largest first."""
-    found = [(float(spread), number, edge) for number, one in enumerate(tables) for edge, spread in _spreads(one)]
+    found = [
+        (spread, number, edge) for number, one in enumerate(tables) for edge, spread in enumerate(one.spread.tolist())
+    ]
     return [(tables[number], edge) for _, number, edge in sorted(found, key=lambda one: -one[0])[:count]]
 
 
 def packed_situations(tables: list[SituationTable], columns: EdgeTable) -> list[dict[str, Any]]:
     """Return the tables as the page embeds them, with the place of each edge in the page."""
-    return [_packed(table, columns.index.find(table.source, table.target)) for table in tables]
+    found = []
+    for table in tables:
+        place = columns.index.find(table.source, table.target)
+        shown = place >= 0
+        found.append(
+            {
+                "by": table.by,
+                "kind": table.kind,
+                "labels": table.labels,
+                "named": [table.named(value) for value in range(len(table.labels))],
+                "positions": table.positions,
+                "edge": packed(place[shown], WHOLE),
+                **{name: packed(getattr(table, name)[shown], FLOATS) for name in BY_NUMBERS},
+            }
+        )
+    return found
 
 
-def _packed(table: SituationTable, place: Int[np.ndarray, " edge"]) -> dict[str, Any]:
-    shown = place >= 0
-    return {
-        "by": table.by,
-        "kind": table.kind,
-        "labels": table.labels,
-        "named": [table.named(value) for value in range(len(table.labels))],
-        "positions": table.positions,
-        "edge": packed(place[shown], WHOLE),
-        **{name: packed(getattr(table, name)[shown], FLOATS) for name in NUMBERS},
-    }
-
-
-def _spreads(table: SituationTable) -> list[tuple[int, float]]:
-    return list(enumerate(table.spread.tolist()))
-
-
+OWN_REGIMES = (
+    "Each node has {count} regimes of its own for the edges into it: regime 1 of a node is its most frequent one, and "
+    "regime 1 of two nodes need not hold at the same time."
+)
+ONE_GRAPH = (
+    "The graph has {count} regimes: at each time one of them holds for all edges; regime 1 is the most frequent."
+)
 SHARES = 1000  # a probability of 1 as the page stores it
 ALL = ["all"]  # names of the blocks where all edges share their regimes
 
@@ -186,31 +192,16 @@ def situations_said(run: Run, tables: list[SituationTable]) -> list[str]:
     if variables:
         varying = len({ends for table in tables for ends in zip(table.source, table.target, strict=True)})
         tested, fdr = situations.get("tested"), situations.get("fdr")
-        of = "" if not tested else f" of {_count(tested, 'tested edge')}"
-        count = f"{varying:,}{of}" if of else _count(varying, "edge")
+        of = "" if not tested else f" of {counted(tested, 'tested edge')}"
+        count = f"{varying:,}{of}" if of else counted(varying, "edge")
         rate = "" if fdr is None or not tested else f" (false discovery rate {100 * fdr:g}%)"
         said.append(f"{count} {'varies' if varying == 1 else 'vary'} with {' and '.join(variables)}{rate}.")
     if len(variables) > 1:
         said.append("The probabilities by one variable have the other variables at their average.")
     for table in tables:
         if table.kind == REGIME:
-            said.append(_regimes_said(len(table.labels), own=has_own_regimes(run)))
+            said.append((OWN_REGIMES if has_own_regimes(run) else ONE_GRAPH).format(count=len(table.labels)))
     return said + list(situations.get("notes", []))
-
-
-def _regimes_said(count: int, *, own: bool) -> str:
-    if own:
-        return (
-            f"Each node has {count} regimes of its own for the edges into it: regime 1 of a node is its most frequent "
-            "one, and regime 1 of two nodes need not hold at the same time."
-        )
-    return (
-        f"The graph has {count} regimes: at each time one of them holds for all edges; regime 1 is the most frequent."
-    )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 MOST_PANELS, ACROSS = 6, 3

@@ -35,7 +35,7 @@ from tacit.errors import InputError, require
 from tacit.graph import CandidateEdges
 from tacit.losses import Loss
 from tacit.pipeline import OwnParts
-from tacit.records import CANDIDATE_PARTS, INFINITE
+from tacit.records import INFINITE
 from tacit.tensor_files import Kind
 
 KIND = Kind("saved estimator", 4, "fit and save it again")
@@ -129,7 +129,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, Closed) and type(value).__name__ in tacit.config.__all__:
         return {"options": type(value).__name__, "values": value.model_dump(mode="json")}
     if isinstance(value, CandidateEdges):
-        return {"table": value.num_nodes, **{name: encode(getattr(value, name)) for name in CANDIDATE_PARTS}}
+        return {"table": value.num_nodes, **{name: encode(getattr(value, name)) for name in value.stored}}
     return {"not stored": value.what if isinstance(value, NotStored) else type(value).__name__}
 
 
@@ -149,7 +149,7 @@ def decode(value: Any) -> Any:
     if kind == "options" and entries in tacit.config.__all__:
         return getattr(tacit.config, entries).model_validate(value["values"])
     if kind == "table":
-        return CandidateEdges(entries, *(decode(value[name]) for name in CANDIDATE_PARTS))
+        return CandidateEdges(entries, *(decode(value[name]) for name in CandidateEdges.stored))
     sequence = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}[kind]
     return sequence(decode(entry) for entry in entries)
 
@@ -189,10 +189,9 @@ def read_parameters(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> t
     own_predictor = None
     if isinstance(predictor, nn.Module) or (callable(predictor) and not isinstance(predictor, Closed)):
         changes["predictor"]["kind"], own_predictor = OWN, predictor
-    table = torch.as_tensor(candidates) if isinstance(candidates, np.ndarray) else candidates
-    if not isinstance(table, CandidateEdges | Tensor):
-        table = None
-    if candidates is not None and table is None:
+    candidates = torch.as_tensor(candidates) if isinstance(candidates, np.ndarray) else candidates
+    table = candidates if isinstance(candidates, CandidateEdges | Tensor) else None
+    if candidates is not table:
         changes["graph"]["candidates"] = _edges(candidates)
     values = {name: {**section.model_dump(), **changes.get(name, {})} for name, section in sections.items()}
     own_loss = loss if loss is not None and not isinstance(loss, str) else None

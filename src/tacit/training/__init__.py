@@ -19,7 +19,6 @@ from tacit.training.result import (
     Replica,
     densify,
     densify_result,
-    in_matrix,
     late_fall,
 )
 from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
@@ -48,7 +47,6 @@ __all__ = [
     "fit",
     "from_the_first",
     "gradient_of_one",
-    "in_matrix",
     "late_fall",
     "meet_in_step",
     "pair_losses",

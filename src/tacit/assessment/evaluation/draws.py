@@ -11,23 +11,17 @@ from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams, Uniform
 from tacit.training import LatentGraphModel
 
 PAIRS = 64  # they share their graphs, so the result depends on this number
-# Numbers in memory at once: 2^27 floats are half a gigabyte. A pair needs, for every graph, the predictor's output;
-# over a table of candidates WIDTH numbers per node, and with two or more hops per slot.
+# Numbers in memory at once: 2^27 floats are half a gigabyte. A pair needs, for every graph, the predictor's output.
 MOST_NUMBERS = 2**27
-WIDTH = 32
 Windows = Float[Tensor, "pair path node in_channel"]
 
 
 def pairs_at_once(model: LatentGraphModel, num_graphs: int) -> int:
     """Return how many pairs share their graphs (or the uniforms of these): 64, or fewer with many nodes."""
-    candidates = model.graph.candidates
-    numbers = max(model.observation.num_given, model.observation.working_numbers)
-    if candidates is None:
-        own = model.graph.num_nodes if model.graph.context_fields else 0  # a graph for each pair
-        return max(1, min(PAIRS, MOST_NUMBERS // (num_graphs * model.graph.num_nodes * max(numbers, own))))
-    local = num_hops_of(model.predictor) == 1
-    each = num_graphs * WIDTH * (candidates.num_nodes if local else candidates.sources.numel())
-    return max(1, min(PAIRS, MOST_NUMBERS // each))
+    graph, numbers = model.graph, max(model.observation.num_given, model.observation.working_numbers)
+    own = graph.edge_shape[1] if graph.context_fields else 0  # a graph for each pair
+    gathered = graph.layout.most_pairs(num_graphs, local=num_hops_of(model.predictor) == 1)
+    return max(1, min(PAIRS, MOST_NUMBERS // (num_graphs * graph.num_nodes * max(numbers, own)), gathered))
 
 
 class SharedDraws:

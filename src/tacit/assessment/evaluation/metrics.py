@@ -4,12 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from tacit.assessment.evaluation.draws import pairs_at_once
 from tacit.assessment.evaluation.forecasts import discrete_nodes, mean_prediction, point_prediction
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.graph import Context
 from tacit.losses import EnergyScore, Loss, LossTerms
+from tacit.predictors import num_hops_of
 from tacit.shapes import EdgeMask, EdgeProbs, Observed, PointPrediction
 from tacit.training import LatentGraphModel
 
@@ -78,7 +78,7 @@ def predictive_metrics(
     energy = EnergyScore(scope="joint", baseline="none")
     sums: dict[str, list[float]] = {}
     discrete = discrete_nodes(model.observation, pairs.num_nodes)
-    size = min(CHUNK, pairs_at_once(model, point_graphs)) if model.graph.candidates is not None else CHUNK
+    size = min(CHUNK, model.graph.layout.most_pairs(point_graphs, local=num_hops_of(model.predictor) == 1))
     for start in range(0, len(pairs), size):
         chunk = pairs[start : start + size]
         outputs = model.outputs(chunk.inputs, point_graphs, generator=generator, context=Context.of(chunk))

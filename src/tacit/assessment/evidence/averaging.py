@@ -24,11 +24,11 @@ summed. With prior odds $\pi_j / (1 - \pi_j)$ for each candidate, an edge exists
 
 $$P(j \in M \mid \text{data}) = \sum_{M \ni j} p(M) e^{\ell(M)} \Big/ \sum_M p(M) e^{\ell(M)}.$$
 
-With few candidates all sets are enumerated, one flip at a time (Gray code). With more candidates the sets are sampled
-by the weighted tempered Gibbs sampler of Zanella and Roberts (2019). With $\gamma_j = 1$ for $j \in M$, the group to
-flip is drawn with weight $\omega_j = \eta_j / p(\gamma_j \mid \gamma_{-j})$,
-$\eta_j = p(\gamma_j = 1 \mid \gamma_{-j}) + c / K$. Each state has weight $1 / \sum_j \omega_j$. The inclusion
-probabilities are means of the full conditionals, which the tableau provides for all candidates at once.
+With few candidates all sets are enumerated: each candidate in turn doubles them, left out or eliminated. With more
+candidates the sets are sampled by the weighted tempered Gibbs sampler of Zanella and Roberts (2019). With
+$\gamma_j = 1$ for $j \in M$, the group to flip is drawn with weight $\omega_j = \eta_j / p(\gamma_j \mid
+\gamma_{-j})$, $\eta_j = p(\gamma_j = 1 \mid \gamma_{-j}) + c / K$. Each state has weight $1 / \sum_j \omega_j$. The
+inclusion probabilities are means of the full conditionals, which the tableau provides for all candidates at once.
 """
 
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ from torch import Generator, Tensor
 Matrices = Float[Tensor, "chain column column"]
 FLOOR = 1e-4
 TINY = 1e-8  # share of a column's sum of squares below which the own past fully explains it
+SURE = 1e-3  # share of a column's size that other columns must leave over for sums of squares without a basis
 
 
 @dataclass
@@ -151,24 +152,38 @@ def quadratic_forms(
 
 
 def cross_products(
-    values: Float[Tensor, "chain both row"],
-    always: Float[Tensor, "chain always row"],
-    weights: Float[Tensor, "chain row"],
-    channels: int,
+    columns: Float[Tensor, "chain all row"], weights: Float[Tensor, "chain row"], num_always: int, channels: int
 ) -> Float[Tensor, "chain both both"]:
-    """Return $T$ of each target: weighted cross products, residualised on the always included columns.
+    r"""Return $T$ of each target: weighted cross products, residualised on the always included columns.
 
-    ``values``  the columns of the parents, then ``channels`` columns of the target
+    ``columns``  those of the parents, then ``channels`` of the target, then those that are always included
+
+    With $X$ all other columns and $A$ those always included, $T = X^T X - X^T A (A^T A)^{-1} A^T X$, from one product
+    of all columns. Where $A$ is nearly collinear, or explains nearly all of a target, an orthonormal basis is used.
     """
-    root = weights.sqrt()[:, None]
-    values = values * root
-    basis = orthonormal(always * root)
-    before = torch.linalg.vector_norm(values, dim=2).square() + FLOOR  # a constant column has sum of squares 0
+    both = columns.shape[1] - num_always
+    rows = columns * weights.sqrt()[:, None]
+    products = rows @ rows.mT
+    sizes = products.diagonal(dim1=1, dim2=2).clone()
+    before = sizes[:, :both] + FLOOR  # a constant column has sum of squares 0
     before[:, -channels:] = 0
-    values.baddbmm_(values @ basis, basis.mT, alpha=-1)
-    products: Float[Tensor, "chain both both"] = values @ values.mT
-    products.diagonal(dim1=1, dim2=2).add_(TINY * before)
-    return products
+    roots = sizes[:, both:].sqrt()
+    empty = roots <= TINY * roots.amax(1, keepdim=True)
+    scale = roots.masked_fill(empty, torch.inf)[..., None]
+    block = products[:, both:, both:] / (scale * scale.mT)
+    block.diagonal(dim1=1, dim2=2).add_(empty)
+    factors, failed = torch.linalg.cholesky_ex(block)
+    part = torch.linalg.solve_triangular(factors, products[:, both:, :both] / scale, upper=False)
+    found: Float[Tensor, "chain both both"] = products[:, :both, :both].baddbmm(part.mT, part, alpha=-1)
+    left, whole = found.diagonal(dim1=1, dim2=2)[:, -channels:], sizes[:, both - channels : both]
+    near = factors.diagonal(dim1=1, dim2=2) < SURE
+    lost = (failed > 0) | near.any(1) | (left < SURE**2 * whole).any(1)
+    if lost.any():
+        some, always = rows[lost, :both], orthonormal(rows[lost, both:])
+        some.baddbmm_(some @ always, always.mT, alpha=-1)
+        found[lost] = some @ some.mT
+    found.diagonal(dim1=1, dim2=2).add_(TINY * before)
+    return found
 
 
 def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row column"]:
@@ -195,7 +210,8 @@ def without_columns(
     return matrices
 
 
-MOST_ENUMERATED = 9  # candidates: 512 sets
+MOST_ENUMERATED = 12  # candidates: 4,096 sets
+CACHED_BYTES = 4e6  # of the matrices of all sets of some chains
 STEPS = 150  # flips of the sampler after the burn-in PART
 PART = 0.4
 FOCUS = 0.5  # c: larger values visit unlikely candidates more often
@@ -262,17 +278,31 @@ def inclusion_probs(
 def enumerate_sets(
     tableau: Tableau, likelihood: MarginalLikelihood
 ) -> tuple[Float[Tensor, "set group"], Float[Tensor, "chain set"]]:
-    """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each."""
-    chains, groups = tableau.included.shape
-    sets, left = [], []
-    for number in range(2**groups):
-        sets.append(tableau.included[0].clone())
-        left.append(tableau.residuals.clone())
-        if number + 1 < 2**groups:
-            lowest = ((number + 1) & -(number + 1)).bit_length() - 1  # the bit that a Gray code changes next
-            tableau.flip(torch.full((chains,), lowest))
-    members = torch.stack(sets).to(tableau.matrices)
-    return members, likelihood(torch.stack(left, 1), tableau.sizes @ members.mT)
+    """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each; the sets must be empty.
+
+    Each group in turn doubles the sets: it is left out, or eliminated. The matrices shrink as their number grows. Too
+    large sets have -inf.
+    """
+    groups, size = tableau.included.shape[1], tableau.group_size
+    members = (torch.arange(2**groups)[:, None] >> torch.arange(groups)) & 1
+    channels = tableau.matrices.shape[1] - tableau.num_parents
+    each = max(2**group * ((groups - group) * size + channels) ** 2 for group in range(groups + 1))
+    left = []
+    for some in torch.split(tableau.matrices, max(1, int(CACHED_BYTES / (8 * each)))):
+        rest = some[:, None]  # (chain, set, column, column)
+        for _ in range(groups):
+            block, cross = rest[..., :size, :size], rest[..., :size, size:]
+            out = rest[..., size:, size:]
+            if size == 1:
+                given = out - cross.mT * (cross / block)
+            else:
+                given = out - cross.mT @ (torch.linalg.inv_ex(block).inverse @ cross)
+            rest = torch.cat([out, given], 1)
+        left.append(rest.diagonal(dim1=2, dim2=3))
+    sets = members.to(tableau.matrices)
+    columns = tableau.sizes @ sets.mT
+    too_large = (columns > MOST_COLUMNS * (likelihood.rows - likelihood.always)[:, None]) & (columns > 0)
+    return sets, likelihood(torch.cat(left), columns).masked_fill_(too_large, -torch.inf)
 
 
 def averaged(

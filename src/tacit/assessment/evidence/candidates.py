@@ -521,7 +521,7 @@ class Candidates:
             both, known = torch.cat([values, self.always(columns, places)], 1), columns.weights.mT[targets]
             for number, one in enumerate(weights):
                 rest = columns.without_intercepts(both, one * known)
-                found[number, places] = cross_products(rest[:, :width], rest[:, width:], one * known, channels)
+                found[number, places] = cross_products(rest, one * known, rest.shape[1] - width, channels)
         return without_columns(found, gone)
 
     def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:

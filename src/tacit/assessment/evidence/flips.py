@@ -62,6 +62,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
+from scipy import special
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
@@ -296,8 +297,6 @@ def differing_nodes(model: LatentGraphModel, pairs: Pairs, *, generator: Generat
     >>> differing_nodes(model, pairs, generator=rng).tolist()
     [False, True]
     """
-    from scipy import stats  # a second to import, for few models
-
     some = pairs[:: -(-len(pairs) // MOST_PAIRS)]
     means = torch.cat([_means(model, some[k : k + AT_ONCE], generator) for k in range(0, len(some), AT_ONCE)])
     residuals = (some.targets - means).double()  # (batch, node, channel)
@@ -307,7 +306,7 @@ def differing_nodes(model: LatentGraphModel, pairs: Pairs, *, generator: Generat
     own = torch.cat([inputs, inputs.square()], -1)  # (batch, node, column)
     least = ROUNDING * some.targets.double().var(0).nan_to_num()
     shares = explained_shares(residuals.cpu(), own.cpu(), least.cpu())  # rank-deficient least squares: not on a GPU
-    limit = stats.chi2.isf(CHANCE / len(shares), own.shape[-1]) / len(some)
+    limit = special.chdtri(own.shape[-1], CHANCE / len(shares)) / len(some)
     return shares > max(SHARE, float(limit))
 
 

@@ -88,8 +88,9 @@ def counting_probs(
         values = torch.cat([parents, columns.own[:, target, first:], columns.targets[:, target]], 1).mT[None]
         owners = torch.nn.functional.pad(owners, (0, num_drivers))  # drivers are always among the others
         weights = columns.weights[:, target][None]
-        always = columns.without_intercepts(candidates.always(without_drivers, torch.tensor([row])), weights)
-        moments = cross_products(columns.without_intercepts(values, weights), always, weights, channels)[0]
+        always = candidates.always(without_drivers, torch.tensor([row]))
+        both = columns.without_intercepts(torch.cat([values, always], 1), weights)
+        moments = cross_products(both, weights, always.shape[1], channels)[0]
         believed = probs[row, places] >= 0.5
         total = moments.diagonal()[-channels:].sum()
         rows = float(candidates.num_rows(columns, torch.ones(len(weights[0]), dtype=DOUBLE))[row]) / horizon

@@ -63,6 +63,7 @@ BETA = (1.0, 9.0)
 ROUNDS = 4  # iterations for the prior probability
 AGREEMENT_POWER = 6
 MOST_CANDIDATES = 40  # candidates per target whose sets are averaged
+NEGLIGIBLE = 0.002  # weight of a form and a background of a target below which they are left out
 BELIEVED = 0.5
 
 
@@ -118,6 +119,7 @@ def parent_evidence(
     backgrounds: Backgrounds | None = None,
     grouped: bool = True,
     driven: bool = True,
+    averaged: bool = True,
     smallest: float = SMALLEST,
     earlier: ParentEvidence | None = None,
 ) -> ParentEvidence:
@@ -130,8 +132,9 @@ def parent_evidence(
     ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
     Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.volatility`); effects
-    are those of linear regressions. ``grouped`` allows groups of copies. The forms, the drivers and the weights of the
-    rows are those of ``earlier`` evidence from the same pairs, if it is given.
+    are those of linear regressions. ``grouped`` allows groups of copies. Without ``averaged``, only the common form
+    beside the likeliest background is used. The forms, the drivers and the weights of the rows are those of ``earlier``
+    evidence from the same pairs, if it is given.
     """
     beside, covariates = [(torch.ones(len(candidates.targets), dtype=DOUBLE), pairs, layout)], layout.known
     if backgrounds is not None:
@@ -164,6 +167,9 @@ def parent_evidence(
             row_weights = with_volatility(simple, candidates, none, observation).row_weights
             forms = given or choose_forms(pairs, layout, candidates, horizon, row_weights, splines=False)
             form, search = forms[0][0], (forms, driving, row_weights)
+    if not averaged:
+        every_target = torch.ones(len(candidates.targets), dtype=DOUBLE)
+        forms, beside = [(form, every_target)], [(every_target, pairs, layout)]
     plain = build_columns(pairs, layout, form)
     columns = replace(plain, row_weights=row_weights)
     if observation is not None:
@@ -187,25 +193,34 @@ def parent_evidence(
     mixture, of_forms = [(beside[0][0] * forms[0][1], torch.arange(len(probs)), once)], [(plain, columns)]
     for number, (of_form, in_form) in enumerate(forms):
         for rank, (shares, other, its_layout) in enumerate(beside[number == 0 :]):
-            of_targets = (shares * in_form > 0).nonzero()[:, 0]
+            least = 0.0 if number > 0 and rank == 0 else NEGLIGIBLE
+            of_targets = (shares * in_form > least).nonzero()[:, 0]
             if len(of_targets):
                 its_plain = build_columns(other, its_layout, of_form)
-                its_columns = _weighted(its_plain, screened, believed, other, observation)
+                its_columns = _weighted(its_plain, screened, believed, other, observation, of_targets)
                 of_forms += [(its_plain, its_columns)] * (number > 0 and rank == 0)
                 some = replace(regressions, columns=its_columns, candidates=screened.chosen(of_targets))
                 mixture.append(((shares * in_form)[of_targets], of_targets, some.on(every, keep=True)))
-    probs = _over_backgrounds(mixture, prior)
+    total = torch.zeros(len(probs), dtype=DOUBLE)
+    for shares, of_targets, _ in mixture:
+        total.index_add_(0, of_targets, shares)
+    mixture = [(shares / total[of_targets], of_targets, part) for shares, of_targets, part in mixture]
+    probs = _over_backgrounds(mixture, prior, len(probs))
     for _ in range(0 if density is not None else ROUNDS):
         learned = screened.used & screened.prior.isnan()
         count = int((candidates.used & candidates.prior.isnan()).sum())
         prior = float((BETA[0] + probs[learned].sum()) / (sum(BETA) + count))
-        probs = _over_backgrounds(mixture, prior)
+        probs = _over_backgrounds(mixture, prior, len(probs))
     resamples = resamples if resamplable(len(pairs), block, pairs.series) else 0
     weights = [every, resampled_weights(pairs, block, resamples, seed)] if resamples else [every]
     both = [probs]
     for resampled_rows in weights[1:]:
-        resampled = [(weight, rows, part.regressions.on(resampled_rows)) for weight, rows, part in mixture]
-        both.append(_over_backgrounds(resampled, prior))
+        resampled = []
+        for shares, of_targets, part in mixture:
+            kept = shares > 0
+            some = replace(part.regressions, candidates=part.regressions.candidates.chosen(kept))
+            resampled.append((shares[kept], of_targets[kept], some.on(resampled_rows)))
+        both.append(_over_backgrounds(resampled, prior, len(probs)))
     agreement = _agreement(both)
     mean = _mixed(both, agreement)
 
@@ -315,19 +330,25 @@ def _weighted(
     believed: Bool[Tensor, "target candidate"],
     pairs: Pairs,
     observation: ObservationModel | None,
+    some: Int[Tensor, " _"] | None = None,
 ) -> Columns:
-    """Return the columns with row weights for targets with changing variances, and with working responses."""
+    """Return the columns with row weights for targets with changing variances, and with working responses of some."""
     columns = with_volatility(columns, candidates, believed, observation)
-    return columns if observation is None else with_responses(columns, candidates, believed, pairs, observation)
+    if observation is None:
+        return columns
+    if some is not None:
+        candidates, believed = candidates.chosen(some), believed[some]
+    return with_responses(columns, candidates, believed, pairs, observation)
 
 
-def _over_backgrounds(mixture: list[tuple[Float[Tensor, " _"], Int[Tensor, " _"], Resampled]], prior: float) -> Probs:
+def _over_backgrounds(
+    mixture: list[tuple[Float[Tensor, " _"], Int[Tensor, " _"], Resampled]], prior: float, num_targets: int
+) -> Probs:
     """Return the probabilities averaged over backgrounds and resamples; each part has some targets, with weights."""
-    total: Probs | None = None
-    for weights, rows, part in mixture:
-        found = weights[:, None] * part.probs(prior).mean(0)
-        total = found if total is None else total.index_add(0, rows, found)
-    assert total is not None
+    total = torch.zeros(num_targets, mixture[0][2].regressions.candidates.width, dtype=DOUBLE)
+    for weights, of_targets, part in mixture:
+        if len(of_targets):
+            total.index_add_(0, of_targets, weights[:, None] * part.probs(prior).mean(0))
     return total
 
 

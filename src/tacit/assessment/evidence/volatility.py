@@ -34,7 +34,6 @@ $w^{-1/2}$: the regression is that of $\sqrt w\, y$ on $\sqrt w$ times the colum
 import math
 from dataclasses import replace
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -50,6 +49,7 @@ HALF_LIVES = (4.0, 16.0, 64.0)
 PRIOR_ROWS = 2.0  # c
 WORTH = math.log(9.0) + math.log(6.0)  # prior odds against changing variances, and the choice of an estimate
 FEWEST_ROWS = 100
+FORGOTTEN = 1e-18  # weight of a row that does not count
 
 
 def with_volatility(
@@ -93,20 +93,18 @@ def with_volatility(
 def smoothed(
     values: Float[Tensor, "row target"], half_life: float, series: Tensor | None
 ) -> Float[Tensor, "row target"]:
-    """Return the sums over other rows of the same series, with exponential weights."""
-    from scipy.signal import lfilter
-
-    parts = (
-        [values]
-        if series is None
-        else list(torch.split(values, torch.unique_consecutive(series, return_counts=True)[1].tolist()))
-    )
-    decay, found = 2 ** (-1 / half_life), []
-    for part in parts:
-        both = np.stack([part.numpy(), part.flip(0).numpy()], 2)  # (row, target, direction)
-        before, after = np.moveaxis(lfilter([0, decay], [1, -decay], both, axis=0), 2, 0)
-        found.append(torch.from_numpy(before + after[::-1]))
-    return torch.cat(found)
+    """Return the sums over other rows of the same series, with exponential weights; in doubling steps."""
+    rows = values.mT
+    lengths = [len(values)] if series is None else torch.unique_consecutive(series, return_counts=True)[1].tolist()
+    found = []
+    for part in torch.split(rows, lengths, 1):
+        before, after, step = part.clone(), part.clone(), 1  # sums over ``step`` rows, the row itself included
+        while step < part.shape[1] and (weight := 2 ** (-step / half_life)) > FORGOTTEN:
+            before[:, step:] += weight * before[:, :-step].clone()
+            after[:, :-step] += weight * after[:, step:].clone()
+            step *= 2
+        found.append(before + after - 2 * part)
+    return torch.cat(found, 1).mT
 
 
 MOST_ROWS = 2**18  # of the targets whose regressions are made together, which limits the memory

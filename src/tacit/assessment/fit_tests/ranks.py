@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Bool, Int
+from scipy import special
 from torch import Generator, Tensor
 
 from tacit.assessment.evaluation import LEVELS
@@ -36,6 +37,7 @@ NUM_BINS = 20
 PER_BIN = 5  # expected count per bin, else there are fewer bins: the usual rule for the chi-square distribution
 FEWEST_PAIRS = 20  # four bins; fewer pairs are not tested
 CLEAR = 3.0  # standard errors from which slope or curvature are reported
+AS_LIKELY = 1e-7  # difference of logarithms of equal probabilities
 LIKELY = 0.05  # above this p-value the shape is "uniform", unless slope or curvature are clear
 U_SHAPED, HUMP = "U-shaped: overconfident", "hump-shaped: underconfident"
 TOO_LOW, TOO_HIGH = "slanted: predictions too low", "slanted: predictions too high"
@@ -132,8 +134,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _test(values: Int[Tensor, " seen"], num_ranks: int, num_bins: int) -> Uniformity:
-    from scipy.stats import chi2  # a local import, because it takes a second
-
     seen = len(values)
     bins = max(1, min(num_bins, num_ranks, seen // PER_BIN))
     bin_of_rank = torch.arange(num_ranks) * bins // num_ranks
@@ -144,7 +144,7 @@ def _test(values: Int[Tensor, " seen"], num_ranks: int, num_bins: int) -> Unifor
     if seen < FEWEST_PAIRS:
         return Uniformity(*plain, None, None, UNTESTED)
     statistic = float(((counts - expected) ** 2 / expected).sum())
-    p_value, shape = float(chi2.sf(statistic, bins - 1)), shape_of(counts, shares)
+    p_value, shape = float(special.chdtrc(bins - 1, statistic)), shape_of(counts, shares)
     return Uniformity(*plain, p_value, None, UNIFORM if shape == UNEVEN and p_value > LIKELY else shape)
 
 
@@ -205,9 +205,19 @@ def coverage(ranks: Ranks, levels: Sequence[float] = LEVELS) -> tuple[Coverage, 
     return tuple(_at(ranks, level) for level in levels)
 
 
-def _at(ranks: Ranks, level: float) -> Coverage:
-    from scipy.stats import binomtest, norm  # a local import, because it takes a second
+def binomial_p_value(count: int, trials: int, share: float) -> float:
+    """Return the exact two-sided p-value of a count: the probability of all counts that are no more likely.
 
+    >>> round(binomial_p_value(3, 15, 0.1), 6)
+    0.184062
+    """
+    every = np.arange(trials + 1)
+    ways = special.gammaln(trials + 1) - special.gammaln(every + 1) - special.gammaln(trials - every + 1)
+    logs = ways + special.xlogy(every, share) + special.xlog1py(trials - every, -share)
+    return min(1.0, float(np.exp(logs[logs <= logs[count] + AS_LIKELY]).sum()))
+
+
+def _at(ranks: Ranks, level: float) -> Coverage:
     num_ranks = ranks.num_samples + 1
     outside = min(round(num_ranks * (1 - level) / 2), (num_ranks - 1) // 2)  # on each side
     nominal = (num_ranks - 2 * outside) / num_ranks
@@ -216,12 +226,12 @@ def _at(ranks: Ranks, level: float) -> Coverage:
     inside = held.flatten(1).double() * seen
     counts = [(int(h), int(n)) for h, n in zip(inside.sum(0).tolist(), seen.sum(0).tolist(), strict=True)]
     shares = tuple(h / n if n else None for h, n in counts)
-    p_values = tuple(float(binomtest(h, n, nominal).pvalue) if n and nominal < 1 else None for h, n in counts)
+    p_values = tuple(binomial_p_value(h, n, nominal) if n and nominal < 1 else None for h, n in counts)
     total = float(seen.sum())
     overall = float(inside.sum()) / total if total else None
     pooled = None
     if total and nominal < 1:  # the sum of the excess of pairs is 0 with the variance of the sum of squares
         excess = (inside - nominal * seen).sum(1)
         size = math.sqrt(float(excess.square().sum()))
-        pooled = min(1.0, 2 * float(norm.sf(abs(float(excess.sum())) / size))) if size else 1.0
+        pooled = min(1.0, 2 * float(special.ndtr(-abs(float(excess.sum())) / size))) if size else 1.0
     return Coverage(level, nominal, overall, p_values[0] if len(counts) == 1 else pooled, shares, p_values)

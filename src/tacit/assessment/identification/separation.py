@@ -34,7 +34,7 @@ Scores = Float[Tensor, "pair node channel"]
 
 def can_separate(model: LatentGraphModel) -> bool:
     """Return whether standard errors can be computed: an edge affects only its target, and targets are random."""
-    local = num_hops_of(model.predictor) == 1 and model.graph.candidates is None
+    local = num_hops_of(model.predictor) == 1
     supports = model.observation.supports or (model.observation.support,)
     return local and model.observation.random and any(support != "real" for support in supports)
 

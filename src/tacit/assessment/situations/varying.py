@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.assessment.uncertainty import adjusted_p_values
 from tacit.graph import ConditionalBernoulliGraph, ContextVariable
 from tacit.local import QUANTILE
 from tacit.shapes import EdgeMask
@@ -106,12 +107,10 @@ def called_varying(p_values: Float[Tensor, "row slot"], fdr: float = FDR) -> Edg
     >>> called_varying(torch.tensor([[0.03, 0.7]])).tolist()
     [[False, False]]
     """
-    from scipy.stats import false_discovery_control
-
     tested = ~p_values.isnan()
     varies = torch.zeros_like(tested)
     if tested.any():
-        adjusted = false_discovery_control(p_values[tested].double().cpu().numpy(), method="bh")
+        adjusted = adjusted_p_values(p_values[tested].double().cpu().numpy())
         if adjusted.min() <= min(ANY, fdr):
             varies[tested] = torch.as_tensor(adjusted <= fdr, device=varies.device)
     return varies

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
+from scipy import special
 from torch import Tensor
 
 from tacit.assessment.uncertainty.bootstrap import SELDOM_KEPT
@@ -52,6 +53,7 @@ from tacit.local import (
     has_moment_estimate,
     ratio_errors,
 )
+from tacit.observation import GaussianNoise
 from tacit.randomness import replica_seeds
 from tacit.shapes import EdgeCodes, EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
@@ -136,14 +138,12 @@ class Acting:
 
     def intervals(self, level: float = LEVEL) -> EdgeIntervals:
         """Return confidence intervals of the given ``level``; those of the likelihood have the shape of the 95% one."""
-        from scipy import stats
-
-        quantile = float(stats.t.isf((1 - level) / 2, self.degrees))
+        quantile = float(special.stdtrit(self.degrees, (1 + level) / 2))
         lowest, highest = self.ratios.interval(quantile, self.inflation)
         low, high = self.edge_probs.clone(), self.edge_probs.clone()
         low[self.learned], high[self.learned] = (1 / (1 + ratio).to(low) for ratio in (highest, lowest))
         low, high = torch.minimum(low, self.edge_probs), torch.maximum(high, self.edge_probs)
-        share = float(stats.norm.isf((1 - level) / 2)) / QUANTILE
+        share = float(special.ndtri((1 + level) / 2)) / QUANTILE
         moments = self.gates.low.isnan()
         low, high = (
             torch.where(moments, end, (self.edge_probs + share * (other - self.edge_probs)).clamp(0, 1))
@@ -320,9 +320,9 @@ def _gates(
     gated = list[int]()
     parts = explained_regressions(regressions, masks)
     longer = Dependence.of_rows(len(train), dependence.block, train.series)
-    scales = gate_scales(
-        [replace(one, spread=None) for one in regressions], masks, [longer.among(one) for one in known]
-    )
+    # not with the noise of the model: the answer must not depend on its present state
+    plain = [replace(one, spread=None, observation=GaussianNoise(1).double()) for one in regressions]
+    scales = gate_scales(plain, masks, [longer.among(one) for one in known])
     explained = explained_gates(parts, masks, scales, intervals=intervals)
     for place, (node, mask, one) in enumerate(zip(places, masks, explained, strict=True)):
         sources = data.sources(node).cpu()[mask]

@@ -33,6 +33,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
+from scipy import special
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -274,8 +275,6 @@ def _search(
 
 def _belong_together(one: _Unit, other: _Unit, level: float) -> bool:
     """Return whether the states of two gates depend on each other, and rarely differ."""
-    from scipy import stats
-
     product = one.excess * other.excess
     if product.sum() <= SCREENED * product.norm():
         return False
@@ -283,7 +282,7 @@ def _belong_together(one: _Unit, other: _Unit, level: float) -> bool:
     rows = [values[some] for values in (one.logs, other.logs, one.scores, other.scores)]
     full, table = joint_states(*rows)
     alone, _ = joint_states(*rows, independent=True)
-    return bool(stats.chi2.sf(2 * (full - alone), 1) < level and table[0, 1] + table[1, 0] < APART)
+    return bool(special.chdtrc(1, 2 * (full - alone)) < level and table[0, 1] + table[1, 0] < APART)
 
 
 def joint_states(

@@ -28,8 +28,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
+from scipy import special
 from torch import Tensor
 
 from tacit.edges import ACTS, FDR
@@ -151,16 +153,29 @@ def acting_words(
     >>> [[ACTS[code] for code in row] for row in codes.tolist()]
     [['always', 'at times'], ['undecided', 'undecided']]
     """
-    from scipy.stats import false_discovery_control
-
     tested = learned & ~p_values.isnan()
     times = torch.zeros_like(learned)
     if tested.any():
-        adjusted = false_discovery_control(p_values[tested].double().cpu().numpy(), method="bh")
+        adjusted = adjusted_p_values(p_values[tested].double().cpu().numpy())
         times[tested] = torch.as_tensor(adjusted <= fdr, device=times.device)
     codes = torch.where(low > ALWAYS_ABOVE, ACTS.index("always"), ACTS.index("undecided"))
     codes = torch.where(times & (high < 1), ACTS.index("at times"), codes)
     return torch.where(learned, codes, 0).to(torch.uint8)
+
+
+def adjusted_p_values(
+    p_values: Float[np.ndarray, " test"], dependence: Dependence = "positive"
+) -> Float[np.ndarray, " test"]:
+    r"""Return for each test the lowest false discovery rate at which it is significant.
+
+    That of the $k$-th smallest of $m$ p-values is $\min_{l \ge k} m\,c\,p_{(l)} / l$, where $c$ is 1, or
+    $\sum_{i \le m} 1/i$ for any ``dependence`` (:func:`significant_edges`).
+    """
+    order, places = np.argsort(p_values), np.arange(1, len(p_values) + 1)
+    factor = len(p_values) * (np.sum(1 / places) if dependence == "any" else 1.0)
+    found = np.empty_like(p_values)
+    found[order] = np.minimum.accumulate((factor * p_values[order] / places)[::-1])[::-1]
+    return found.clip(0.0, 1.0)
 
 
 def significant_edges(
@@ -196,8 +211,6 @@ def significant_edges(
     >>> round(found.p_values[0, 1].item(), 4)
     0.0062
     """
-    from scipy import stats
-
     require_probabilities("edge_probs", edge_probs)
     require_share("rate", rate, 0.05)
     _require_probability("above", above)
@@ -211,8 +224,8 @@ def significant_edges(
     excess = edge_probs.detach().double()[places] - above
     certain = torch.where(edge_probs.detach()[places] > above, torch.inf, -torch.inf)  # in the original precision
     ratio = torch.where(error > 0, excess / error, certain).cpu().numpy()
-    p_values = stats.norm.sf(ratio) if degrees is None else stats.t.sf(ratio, degrees)
-    adjusted = stats.false_discovery_control(p_values, method="bh" if dependence == "positive" else "by")
+    p_values = special.ndtr(-ratio) if degrees is None else special.stdtr(degrees, -ratio)
+    adjusted = adjusted_p_values(p_values, dependence)
     everywhere = torch.full_like(edge_probs, torch.nan, dtype=torch.float64)
     everywhere[places] = torch.as_tensor(p_values, device=edge_probs.device)
     if symmetric:
@@ -375,10 +388,8 @@ def _require_replicas(replicas: ReplicaProbs) -> None:
 
 
 def _quantile(level: float, degrees: float, num_edges: int) -> float:
-    from scipy import stats
-
     outside = -math.expm1(math.log(level) / num_edges)  # 1 - level^(1 / m), exact for many edges too
-    return float(stats.t.isf(outside / 2, degrees))
+    return float(-special.stdtrit(degrees, outside / 2))
 
 
 NUM_BINS = 10  # as in Guo et al. 2017

@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
+from scipy import special
 from torch import Tensor
 
 from tacit.assessment.evidence import smoothed
@@ -137,8 +138,6 @@ def explained_gates(
     ``parts`` are the :func:`explained_regressions`. ``scales`` divide the likelihood ratios of the sources. Without
     ``intervals`` probabilities only are computed, which takes half the time.
     """
-    from scipy import stats
-
     if not parts:
         return []
     wide, owners = [one for one, _ in parts], [own for _, own in parts]
@@ -159,7 +158,7 @@ def explained_gates(
     for one, data_of, mask in zip(judged, wide, may_gate, strict=True):
         few = max(0.0, 1 - 2 * one.fit.num_parameters / len(data_of.targets))
         better = one.ratios.new_tensor([next(nats, 0.0) for _ in one.ratios])
-        p_values = torch.as_tensor(stats.chi2.sf(few * one.ratios, DEGREES)).to(better)
+        p_values = torch.as_tensor(special.chdtrc(DEGREES, few * one.ratios)).to(better)
         always = p_values > 1 - LEVEL
         values = (
             torch.where(always, 1.0, one.fit.edge_probs),

@@ -112,7 +112,7 @@ def _is_own_row(model: LatentGraphModel, units: int) -> bool:
 
 def _own_rows(model: LatentGraphModel, graphs: Graphs, edges: EdgeMask, costs: PairCosts) -> EdgeCurvature:
     """Return the sum over pairs if an edge affects only its target: 0 for edges into different nodes."""
-    scores, (target, _) = _scores(model.graph, graphs, edges), _ends(model.graph, edges)
+    scores, (_, target) = _scores(model.graph, graphs, edges), model.graph.layout.ends(edges)
     received = torch.einsum("bste,bse->bte", costs[..., target], scores)
     return torch.einsum("bte,btf->ef", received, scores) * (target[:, None] == target)
 
@@ -128,11 +128,12 @@ def _unit_scores(
     model: LatentGraphModel, graphs: Graphs, edges: EdgeMask, units: int
 ) -> Float[Tensor, "batch graph unit edge"]:
     """Return the score of each marked edge for each unit, 0 if the edge cannot affect the unit."""
-    scores, (target, source) = _scores(model.graph, graphs, edges)[:, :, None], _ends(model.graph, edges)
+    layout, scores = model.graph.layout, _scores(model.graph, graphs, edges)[:, :, None]
+    source, target = layout.ends(edges)
     credit = model.estimator.credit
     if units == 1 or credit is None or credit.num_hops is None:
         return scores.expand(-1, -1, units, -1)
-    reached = reachability(_over_all_pairs(graphs, model.graph), credit.num_hops - 1)  # from unit to node
+    reached = reachability(layout.in_matrix(graphs, axis=2), credit.num_hops - 1)  # from unit to node
     affected = reached[..., target]
     if model.graph.symmetric:
         affected = torch.maximum(affected, reached[..., source])
@@ -142,25 +143,6 @@ def _unit_scores(
 def _scores(graph: GraphDistribution, graphs: Graphs, edges: EdgeMask) -> EdgeScores:
     """Return the derivative of the log-probability by the logit of each marked edge."""
     return (graphs - graph.edge_probs)[..., edges]
-
-
-def _ends(graph: GraphDistribution, edges: EdgeMask) -> tuple[Tensor, Tensor]:
-    """Return the target and source nodes of the marked edges."""
-    row, slot = edges.nonzero().unbind(1)
-    if graph.candidates is None:
-        return row, slot
-    return graph.candidates.row_node[row], graph.candidates.sources[row, slot]
-
-
-def _over_all_pairs(graphs: Graphs, graph: GraphDistribution) -> Graphs:
-    """Return graphs over all pairs of nodes."""
-    table = graph.candidates
-    if table is None:
-        return graphs
-    full = graphs.new_zeros(*graphs.shape[:2], table.num_nodes**2)
-    places = (table.row_node[:, None] * table.num_nodes + table.sources)[table.used]
-    full[..., places] = graphs[..., table.used]
-    return full.view(*graphs.shape[:2], table.num_nodes, table.num_nodes)
 
 
 MOST_PARAMETERS = 1500  # size of the matrix that is inverted
