@@ -285,9 +285,9 @@ def spline_columns(values: Float[Tensor, "node sent row"]) -> Float[Tensor, "nod
 
     The knots are quantiles of the values.
 
-    >>> line = spline_columns(torch.tensor([[[0.0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]]], dtype=DOUBLE))
-    >>> line.shape, line[0, 0, :2].tolist()  # 0 below the first knot
-    (torch.Size([1, 2, 11]), [0.0, 0.0])
+    >>> columns = spline_columns(torch.arange(0, 105, 5, dtype=DOUBLE)[None, None])  # knots at 5, 35, 65 and 95
+    >>> columns.shape, columns[0, :, :2].tolist()  # 0 up to the first knot
+    (torch.Size([1, 2, 21]), [[0.0, 0.0], [0.0, 0.0]])
     """
     last = values.shape[-1] - 1
     places = [round(share * last) for share in KNOTS]

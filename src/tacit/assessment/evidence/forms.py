@@ -32,6 +32,7 @@ from tacit.predictors import SeriesLayout
 LAGS = (1, 2, 3, 4, 6, 8, 12)
 DECAYS = {0.15: 2, 0.3: 3, 0.45: 4, 0.6: 6, 0.75: 12}  # and the lags after which a smoothed value hardly changes
 SPLINE_LAGS, SPLINE_DECAYS = (1, 2), (0.3, 0.6)
+SPLINE_ROWS = 400  # beyond each of the outer knots are 20 values or more
 MOST_TARGETS, MOST_CANDIDATES, MOST_ROWS, MOST_PARENTS = 16, 24, 4000, 12
 PRIOR = math.log(9.0)
 EXACT = 1e-6  # share of a target's variance below which a residual counts as 0
@@ -42,14 +43,20 @@ Forms = list[tuple[ColumnForm, Float[Tensor, " target"]]]
 
 
 def possible_forms(
-    pairs: Pairs, layout: SeriesLayout, candidates: Candidates | None = None, *, background: int | None = None
+    pairs: Pairs,
+    layout: SeriesLayout,
+    candidates: Candidates | None = None,
+    *,
+    background: int | None = None,
+    splines: bool = True,
 ) -> list[ColumnForm]:
     """Return the forms that the window allows; with limited lags, those with one column per lag and no others.
 
     ``background`` is the number of known columns before those of a background, from which sources may send deviations.
     They do not send deviations from covariates, or from shared drivers.
     """
-    kinds = [(False, False, False), (True, False, False), (False, False, True)]  # squares, products, splines
+    kinds = [(False, False, False), (True, False, False)]  # squares, products, curved
+    kinds += [(False, False, True)] * (splines and len(pairs) >= SPLINE_ROWS)
     kinds += [(False, True, False)] * (num_sent(layout) == 1)
     counts = {count for count in LAGS if count <= layout.window}
     smoothed = [(min(count, layout.window), decay) for decay, count in DECAYS.items()] if layout.window > 1 else []
@@ -57,11 +64,11 @@ def possible_forms(
         kinds, smoothed = kinds[:1], []
         counts = {count for count in {*counts, layout.window} if count >= candidates.fewest_lags}
     return [
-        ColumnForm(count, decay, squares, offsets, with_products, deviations, splines)
+        ColumnForm(count, decay, squares, offsets, with_products, deviations, curved)
         for deviations in ((None,) if background is None else (None, background))
         for count, decay in [(count, 0.0) for count in sorted(counts)] + smoothed
-        for squares, with_products, splines in kinds
-        if not splines or (decay in SPLINE_DECAYS if decay else count in SPLINE_LAGS)
+        for squares, with_products, curved in kinds
+        if not curved or (decay in SPLINE_DECAYS if decay else count in SPLINE_LAGS)
         for offsets in ((False, True) if _several(pairs) else (False,))
     ]
 
@@ -83,14 +90,16 @@ def choose_forms(
     row_weights: Float[Tensor, "row node"] | None = None,
     *,
     background: int | None = None,
+    splines: bool = True,
 ) -> Forms:
     """Return the common form, and then other forms of some targets; each with its probability for each target.
 
-    Intercepts, and whether backgrounds are added to the values, are those of the common form. Products of other forms
-    are left out if there are too many candidates for their sets.
+    Without ``splines`` there are only lines, squares and products. Intercepts, and whether backgrounds are added to the
+    values, are those of the common form. Products of other forms are left out if there are too many candidates for
+    their sets.
     """
     few = candidates.first_targets(MOST_TARGETS)
-    scores = form_scores(pairs, layout, few, horizon, row_weights, background=background)
+    scores = form_scores(pairs, layout, few, horizon, row_weights, background=background, splines=splines)
     forms = [form for form, _ in scores]
     of_each = torch.stack([score for _, score in scores])  # (form, target)
     common = forms[int(of_each.sum(1).argmax())]
@@ -133,9 +142,11 @@ def form_scores(
     *,
     background: int | None = None,
     forms: list[ColumnForm] | None = None,
+    splines: bool = True,
 ) -> list[tuple[ColumnForm, Float[Tensor, " target"]]]:
     """Return every form and its criterion for each target, in nats; with products, less what they must gain."""
-    forms = possible_forms(pairs, layout, candidates, background=background) if forms is None else forms
+    if forms is None:
+        forms = possible_forms(pairs, layout, candidates, background=background, splines=splines)
     nodes, few = candidates.compact()
     rows = _some(pairs)
     some = pairs[rows]

@@ -162,10 +162,10 @@ def parent_evidence(
         others = [((1 - weight) * share, one, its_layout) for share, one, its_layout in beside]
         beside = [*others, *driven_ones] if drivers is None else [*driven_ones, *others]
         _, pairs, layout = beside[0]
-        if earlier is None and drivers is not None:  # again, beside the drivers
+        if earlier is None and drivers is not None:  # again, beside the drivers, which curves of sources imitate
             simple = build_columns(pairs, layout, simplest_form(pairs, candidates))
             row_weights = with_volatility(simple, candidates, none, observation).row_weights
-            forms = given or choose_forms(pairs, layout, candidates, horizon, row_weights)
+            forms = given or choose_forms(pairs, layout, candidates, horizon, row_weights, splines=False)
             form, search = forms[0][0], (forms, driving, row_weights)
     if not averaged:
         every_target = torch.ones(len(candidates.targets), dtype=DOUBLE)
