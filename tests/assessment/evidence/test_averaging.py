@@ -87,3 +87,9 @@ def test_same_seed_same_probabilities(monkeypatch):
         prior = torch.full((1, 11), -1.5, dtype=torch.float64)
         answers.append(inclusion_probs(tableau, likelihood, prior, torch.Generator().manual_seed(5), steps=20))
     assert torch.equal(*answers)
+
+
+def test_sets_with_more_columns_than_a_third_of_the_rows_are_impossible():
+    tableau, likelihood = tableau_of(regression(5, 10), 5, 10)
+    sets, scores = enumerate_sets(tableau, likelihood)
+    assert torch.equal(scores[0].isinf(), sets.sum(1) * 10 > (ROWS - 1) / 3)
