@@ -90,7 +90,7 @@ class StudentTNoise(ObservationModel):
         r"""Return $F_\nu((y - f) / \sigma)$ twice, because a single value has probability 0."""
         standard = ((targets[:, None] - parameters) / self.sigma).detach().cpu()
         degrees = self.degrees.detach().cpu().expand_as(standard)
-        below = torch.as_tensor(special.stdtr(degrees.double(), standard.double())).to(parameters)
+        below = torch.as_tensor(special.stdtr(degrees.double().numpy(), standard.double().numpy())).to(parameters)
         return below, below
 
     def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
