@@ -158,7 +158,7 @@ def explained_gates(
     for one, data_of, mask in zip(judged, wide, may_gate, strict=True):
         few = max(0.0, 1 - 2 * one.fit.num_parameters / len(data_of.targets))
         better = one.ratios.new_tensor([next(nats, 0.0) for _ in one.ratios])
-        p_values = torch.as_tensor(special.chdtrc(DEGREES, few * one.ratios)).to(better)
+        p_values = torch.as_tensor(special.chdtrc(DEGREES, (few * one.ratios).cpu().numpy())).to(better)
         always = p_values > 1 - LEVEL
         values = (
             torch.where(always, 1.0, one.fit.edge_probs),
