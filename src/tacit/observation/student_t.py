@@ -90,7 +90,8 @@ class StudentTNoise(ObservationModel):
         r"""Return $F_\nu((y - f) / \sigma)$ twice, because a single value has probability 0."""
         standard = ((targets[:, None] - parameters) / self.sigma).detach().cpu()
         degrees = self.degrees.detach().cpu().expand_as(standard)
-        below = torch.as_tensor(special.stdtr(degrees.double(), standard.double())).to(parameters)
+        both = (one.detach().double().cpu().numpy() for one in (degrees, standard))
+        below = torch.as_tensor(special.stdtr(*both)).to(parameters)
         return below, below
 
     def derivatives(self, outputs: Outputs, targets: Targets) -> Derivatives:
