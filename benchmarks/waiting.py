@@ -110,7 +110,7 @@ def source_of(name: str, folder: Path) -> str:
     elif name in KNOWN:
         system = next(system for one, system in known_systems(KNOWN[name], data_folder()) if one == name)
         parts = [pd.DataFrame(part).add_prefix("v") for part in system.series]
-        table = parts[0] if len(parts) == 1 else pd.concat([part.assign(series=k) for k, part in enumerate(parts)])
+        table = parts[0] if len(parts) == 1 else pd.concat([part.assign(experiment=k) for k, part in enumerate(parts)])
         table.rename_axis("time").to_csv(path)
         return str(path)
     elif name == COUNTS:

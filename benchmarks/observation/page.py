@@ -122,14 +122,21 @@ def read_methods() -> tuple[str, dict[str, dict[str, Figures]]]:
 
 def _choice(before: dict[str, Figures], after: dict[str, Figures]) -> list[str]:
     lines = _head("tables", "number", "all nodes the same", "nodes the same", "before: all nodes", "nodes")
-    for name in [*dict.fromkeys(row["group"] for row in after.values()), "all"]:
+    groups = list(dict.fromkeys(row["group"] for row in after.values()))
+    always = [name for name in groups if all(row["same"] == row["resamples"] for row in _of(name, before, after))]
+    for names in [*([name] for name in groups if name not in always), always, groups]:
         cells = []
         for records in (after, before):
-            rows = [row for row in records.values() if name in (row["group"], "all")]
+            rows = [row for name in names for row in _of(name, records)]
             same, number = (sum(row[key] for row in rows) for key in ("same", "resamples"))
             cells += [f"{same} of {number}", f"{statistics.mean(row['nodes'] for row in rows):.1%}"]
-        lines.append(_row(name, str(sum(name in (row["group"], "all") for row in after.values())), *cells))
+        label = "all" if names is groups else ", ".join(names)
+        lines.append(_row(label, str(sum(len(_of(name, after)) for name in names)), *cells))
     return lines
+
+
+def _of(group: str, *records: dict[str, Figures]) -> list[Figures]:
+    return [row for one in records for row in one.values() if row["group"] == group]
 
 
 def _theta(records: dict[str, Figures]) -> list[str]:
