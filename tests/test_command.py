@@ -207,7 +207,7 @@ def test_reading_foreign_or_damaged_runs(finished, tmp_path, wrong_call):
         ("history.jsonl", '{"epoch": 1, "train_loss": [1, 2]}\n'),
         ("record.json", '{"title": 3}'),
         ("record.json", "not json"),
-        ("record.json", json.dumps(record | {"format": 5, "new": 1})),
+        ("record.json", json.dumps(record | {"format": 9, "new": 1})),
         ("record.json", changed(metrics={})),
         ("record.json", changed(timings={})),
         ("record.json", changed(true_edge_probs=[[1.0]])),

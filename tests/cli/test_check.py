@@ -89,15 +89,14 @@ def test_a_fit_prints_and_records_them(there, tmp_path, capsys):
 
 
 def test_many_cycles_of_a_node_are_counted(tmp_path, capsys):
-    """The profile of working hours takes several waves, which are one line."""
+    """The profile of shifts of another length than a day takes several waves, which are one line."""
     hours = np.arange(24 * 70)
     rng = np.random.default_rng(0)
-    working = ((hours // 24 % 7 < 5) & (hours % 24 >= 8) & (hours % 24 < 18)) * (1 + 0.1 * rng.normal(size=len(hours)))
+    working = ((hours // 30 % 7 < 5) & (hours % 30 >= 8) & (hours % 30 < 18)) * (1 + 0.1 * rng.normal(size=len(hours)))
     times = np.datetime64("2025-01-06T00") + hours
     lines = [f"{time},{a:.3f},{b:.3f}" for time, a, b in zip(times, working, rng.normal(size=len(hours)), strict=True)]
     (tmp_path / "office.csv").write_text("\n".join(["time,present,other", *lines]) + "\n")
     assert call("check", tmp_path / "office.csv", "--quiet") == 0
     said = capsys.readouterr().out
-    assert "- daily cycle (present): " in said
-    assert re.search(r"- \d cycles of \S+ hours to \S+ hours \(present\): edges are tested", said)
+    assert re.search(r"- \d+ cycles of \S+ hours to \S+ hours \(present\): edges are tested", said)
     assert said.count("cycle of") == 0

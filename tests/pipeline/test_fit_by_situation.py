@@ -15,6 +15,7 @@ from tacit.pipeline import (
     Dataset,
     Fitted,
     about_depends_on,
+    conclude,
     evaluate,
     forecast_table,
     learn,

@@ -58,7 +58,7 @@ def test_damaged_and_foreign_files_are_refused(fitted, tmp_path, refused):
         data[:100],
         pickle.dumps(3),
         data.replace(b'"kind"', b'"king"'),
-        data.replace(b'"4"', b'"1"'),
+        data.replace(f'"{KIND.format}"'.encode(), b'"1"'),
         data.replace(b'\\"symmetric\\"', b'\\"symmmtric\\"'),
         Kind(KIND.name, 9, "").pack({}, {}),
         KIND.pack(unfinished, tensors),

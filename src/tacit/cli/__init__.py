@@ -129,7 +129,7 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         if arguments[:1] != ["fit"]:
             launch.require_alone(" ".join(["tacit", *arguments[:1]]))
         with heeded_termination(ctrl_c=launch.several):
-            code = app(arguments or ["--help"], standalone_mode=False)
+            code = app(arguments or ["--help"], prog_name="tacit", standalone_mode=False)
             sys.stdout.flush()  # report a full disk here, not while Python exits
         code = code if arguments else 2  # without a command: print the help, and fail
         if code == 130:  # Ctrl-C in newer versions of typer

@@ -188,8 +188,6 @@ class Counts(PositiveMean, Steps):
             sums = total[..., None] + self._masses(means, first, min(first + at_once, last)).cumsum(-1)
             counts = counts + (sums < uniforms[..., None]).sum(-1)
             total = sums[..., -1]
-            if bool((total >= uniforms).all()):
-                break
         return self.to_targets(counts.to(parameters))
 
     def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
