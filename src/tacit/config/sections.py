@@ -1,7 +1,7 @@
 """Options of the data, of the graph and of the assessment. A value that is left out is chosen from the data.
 
-A key that is also an option of the command states so in its ``command``; the command, its help, the template of a config
-file and the reference are made from these classes. This file loads no library but pydantic, for a fast ``--help``.
+A key that is also an option of the command has its ``command``; the command, its help, the template of a config file
+and the reference are made from these classes. This file loads no library but pydantic, for a fast ``--help``.
 """
 
 from typing import Annotated, Any, Literal
