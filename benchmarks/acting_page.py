@@ -13,7 +13,7 @@ HEAD = """# How often edges act
 
 Edges of known systems, each kind with one difficulty: does the interval contain the truth, and is the word right? A
 linear filter is fitted with the true edges and a few false ones (3% of the pairs). `python -m benchmarks.acting KIND
---first 10000` makes the records from seeds on which nothing was chosen, and `python -m benchmarks.acting_page` draws
+--first 40000` makes the records from seeds on which nothing was chosen, and `python -m benchmarks.acting_page` draws
 this page from them. All systems are autocorrelated series of 1,000 or 1,500 rows, of which two thirds are for training.
 
 """
