@@ -28,7 +28,7 @@ def test_a_table_has_the_rows_of_its_variable_in_the_order_of_the_values():
     assert seasons.source.tolist() == source.tolist()
     assert seasons.target.tolist() == target.tolist()
     assert seasons.probability.tolist() == [[0.2, 0.5, 0.9], [0.7, 0.3, 0.1]]
-    assert np.allclose(seasons.high - seasons.probability, 0.06)
+    assert np.allclose(seasons.numbers["high"] - seasons.probability, 0.06)
     assert seasons.spread.tolist() == pytest.approx([0.7, 0.6])
 
 

@@ -125,6 +125,7 @@ def page_constants() -> dict[str, Any]:
         "scales": {"probability": _scale(PROBABILITY_COLOURS), "error": _scale(ERROR_COLOURS)},
         "labels": LABELS,
         "columns": schema.script_columns(),
+        "situationNumbers": [one.name for one in schema.BY_COLUMNS if one.kind == "number"],
         "bend": BEND,
         "labelledUpTo": LABELLED_UP_TO,
         "rows": ROWS,

@@ -24,7 +24,7 @@ class SituationTable:
     """How often edges act at each value of one variable, or in each regime; NaN where a number is not known.
 
     ``by`` is the name of the variable or ``regime``, ``kind`` is ``category``, ``periodic``, ``number`` or ``regime``,
-    and ``labels`` are the values in their order.
+    and ``labels`` are the values in their order. ``numbers`` are the columns of numbers of ``edges_by.csv``.
     """
 
     by: str
@@ -32,10 +32,12 @@ class SituationTable:
     labels: list[str]
     source: Int[np.ndarray, " edge"]
     target: Int[np.ndarray, " edge"]
-    probability: Numbers
-    std_error: Numbers
-    low: Numbers
-    high: Numbers
+    numbers: dict[str, Numbers]
+
+    @property
+    def probability(self) -> Numbers:
+        """How often each edge acts at each value."""
+        return self.numbers["probability"]
 
     @property
     def ordered(self) -> bool:
@@ -80,7 +82,7 @@ def situation_tables(run: Run) -> list[SituationTable]:
         for key, matrix in cells.items():
             matrix[edge.ravel(), place] = numbers[key][own]
         kind = REGIME if name == REGIME and name not in variables else variables.get(name, {}).get("kind", "category")
-        found.append(SituationTable(name, kind, labels, edges[:, 1], edges[:, 0], **cells))
+        found.append(SituationTable(name, kind, labels, edges[:, 1], edges[:, 0], cells))
     return found
 
 
@@ -120,7 +122,7 @@ def packed_situations(tables: list[SituationTable], columns: EdgeTable) -> list[
                 "named": [table.named(value) for value in range(len(table.labels))],
                 "positions": table.positions,
                 "edge": packed(place[shown], WHOLE),
-                **{name: packed(getattr(table, name)[shown], FLOATS) for name in BY_NUMBERS},
+                "numbers": {name: packed(values[shown], FLOATS) for name, values in table.numbers.items()},
             }
         )
     return found
@@ -229,7 +231,7 @@ def draw_situations(run: Run) -> Figure | None:
 
 def _draw_panel(axes: Axes, table: SituationTable, edge: int, names: list[str]) -> None:
     x = np.array(table.positions) if table.positions is not None else np.arange(len(table.labels))
-    probs, low, high = table.probability[edge], table.low[edge], table.high[edge]
+    probs, low, high = (table.numbers[name][edge] for name in ("probability", "low", "high"))
     if table.ordered:
         axes.fill_between(x, low, high, color=BLUE, alpha=0.2, linewidth=0)
         axes.plot(x, probs, color=BLUE, marker="o", markersize=2.5)

@@ -1,12 +1,12 @@
 // How often edges act by situation or regime: a table per variable, as Python stored it.
-import { roundToSixDigits, unpack } from "./stored.js";
+import { roundToSixDigits, shared, unpack } from "./stored.js";
 
-export const NUMBERS = ["probability", "std_error", "low", "high"];
+export const NUMBERS = shared.situationNumbers;
 
-function readTable({ edge, probability, std_error, low, high, ...stored }) {
+function readTable({ edge, numbers, ...stored }) {
   const edges = Array.from(unpack(edge));
-  const columns = { probability, std_error, low, high };
-  for (const name of NUMBERS) columns[name] = Float64Array.from(unpack(columns[name]), roundToSixDigits);
+  const columns = {};
+  for (const name of NUMBERS) columns[name] = Float64Array.from(unpack(numbers[name]), roundToSixDigits);
   const rowOf = new Map(edges.map((one, row) => [one, row]));
   const count = stored.labels.length;
   const words = stored.named.map((name) => (stored.kind === "regime" ? `in ${name}` : `at ${name}`));
