@@ -39,6 +39,7 @@ WHAT = {
     "one_of_40_shift": "of 40 nodes, one has a change of level",
     "one_of_40_cycle": "of 40 nodes, one has a daily cycle",
     "plain_var": "nothing is broken",
+    "small_effects": "nothing is broken; weights lie between 0 and .6, in all other kinds from .2 on",
     "hub": "one node sends to ten others",
     "random_walk": "without edges all are random walks, with edges three are",
     "volatility": "the noise of each node is GARCH(1, 1)",
@@ -55,6 +56,7 @@ WHAT = {
     "aggregated": "means of three steps",
     "changing_weights": "half of the edges end half-way, and all own weights change there",
     "oscillators": "noisy phase oscillators (Kuramoto), with and without coupling; their sine is observed",
+    "mixed": "every sensor adds a tenth of both neighbours on a ring; on odd seeds the nodes are oscillators",
     "returns": "three unseen factors with one volatility reach every node after zero to two days",
     "storms": "river gauges; unseen storms reach all after zero to three hours, and levels recede",
     "gauges": "a tree of gauges; smooth, a daily cycle at the root, 12 gaps of 5 to 40 rows",
@@ -85,7 +87,7 @@ in which an edge is listed. Seconds are those of one core for one data set.
 """
 SAME = """On {same} of the {both} data sets on which both were run, a complete fit and its evidence list equally many
 edges, of which equally many are false. Where the two columns of a kind differ below, the data sets do: fits were run on
-six or seven of a kind, the evidence on 25 to 52."""
+fewer of them."""
 KIND_BY_KIND = """
 ## Kind by kind
 

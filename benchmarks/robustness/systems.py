@@ -10,6 +10,7 @@ diagonal is empty. Methods are chosen on the seeds ``CHOOSE``; the seeds ``TEST`
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -33,9 +34,15 @@ Background = Callable[[np.random.Generator, int, int], Values]
 Change = Callable[[np.random.Generator, Values], Values]
 
 
-def weights_of(rng: np.random.Generator, nodes: int, edges: bool, parents: float = PARENTS) -> Weights:
+def weights_of(
+    rng: np.random.Generator,
+    nodes: int,
+    edges: bool,
+    parents: float = PARENTS,
+    sizes: tuple[float, float] = SIZES,
+) -> Weights:
     """Return the edges and, on the diagonal, the own past; all edges are shrunk until the system is stable."""
-    own, drawn = rng.uniform(*OWN, nodes), random_weights(rng, nodes, parents / (nodes - 1), *SIZES)
+    own, drawn = rng.uniform(*OWN, nodes), random_weights(rng, nodes, parents / (nodes - 1), *sizes)
     if not drawn.any():
         drawn[0, 1] = SIZES[1]
     return stable(np.zeros_like(drawn), drawn * edges, own)[1]
@@ -156,11 +163,24 @@ def weekend_counts(seed: int, truth: str, kind: str, rows: int = 730) -> System:
 # Other noise, and values that are observed in another way.
 
 
-def with_noise(seed: int, truth: str, kind: str, noise: Background, nodes: int = 8, rows: int = 1_000) -> System:
-    """Linear series with another noise."""
+def with_noise(
+    seed: int,
+    truth: str,
+    kind: str,
+    noise: Background,
+    nodes: int = 8,
+    rows: int = 1_000,
+    sizes: tuple[float, float] = SIZES,
+) -> System:
+    """Linear series with another noise, or weights of other sizes."""
     rng = np.random.default_rng(seed)
-    weights = weights_of(rng, nodes, truth != NONE)
+    weights = weights_of(rng, nodes, truth != NONE, sizes=sizes)
     return system(kind, linear(weights, noise(rng, BURN_IN + rows, nodes)), weights)
+
+
+def gaussian(rng: np.random.Generator, rows: int, nodes: int) -> Values:
+    """White noise of deviation 1."""
+    return rng.normal(size=(rows, nodes))
 
 
 def garch(rng: np.random.Generator, rows: int, nodes: int) -> Values:
@@ -353,6 +373,14 @@ def storms(seed: int, truth: str, kind: str, nodes: int = 15, rows: int = 1_000)
     return system(kind, values, weights, reached=nodes)
 
 
+def mixed(seed: int, truth: str, kind: str, share: float = 0.1) -> System:
+    """Every sensor adds a tenth of both neighbours on a ring to its own node: a linear series, or an oscillator."""
+    own = (oscillators if seed % 2 else partial(with_noise, noise=gaussian))(seed, truth, kind)
+    values = own.series[0] / own.series[0].std(0)
+    seen = values + share * (np.roll(values, 1, axis=1) + np.roll(values, -1, axis=1))
+    return replace(own, series=(np.ascontiguousarray(seen),))
+
+
 def gauges(seed: int, truth: str, kind: str, rows: int = 3_000) -> System:
     """A tree of nine gauges, smooth and with little noise; a daily cycle drives the root, and there are short gaps."""
     rng, nodes = np.random.default_rng(seed), 9
@@ -419,7 +447,8 @@ def _kinds() -> tuple[dict[str, Callable[..., System]], tuple[str, ...]]:
         ),
     }
     others: dict[str, Callable[..., System]] = {
-        "plain_var": partial(with_noise, noise=lambda rng, *shape: rng.normal(size=shape)),
+        "plain_var": partial(with_noise, noise=gaussian),
+        "small_effects": partial(with_noise, noise=gaussian, sizes=(0.0, SIZES[1])),
         "hub": hub,
         "random_walk": random_walks,
         "volatility": partial(with_noise, noise=garch),
@@ -436,6 +465,7 @@ def _kinds() -> tuple[dict[str, Callable[..., System]], tuple[str, ...]]:
         "aggregated": aggregated,
         "changing_weights": changing_weights,
         "oscillators": oscillators,
+        "mixed": mixed,
         "returns": returns,
         "storms": storms,
         "monitoring": monitoring,

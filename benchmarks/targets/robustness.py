@@ -26,6 +26,7 @@ CAUSES = {
     "cc_measurement_var": {NOISE},
     "cc_measurement_lorenz": {NOISE},
     "aggregated": {CORRELATED, DRIVER},
+    "mixed": {CORRELATED, DRIVER},
     **{kind: {CORRELATED, DRIVER} for kind in HIDDEN},
 }
 
