@@ -113,7 +113,7 @@ class Tableau:
 
     def flip(self, group: Int[Tensor, " chain"]) -> None:
         """Add or remove one group of each chain."""
-        chains, width, size = len(group), self.matrices.shape[1], self.group_size
+        (chains, width), size = self.matrices.shape[:2], self.group_size
         all_columns, starts, places = self._places
         columns = all_columns.index_select(0, group)  # (chain, size)
         as_rows = (starts + columns).flatten()
@@ -123,7 +123,8 @@ class Tableau:
         rows = all_rows.index_select(0, as_rows).view(chains, size, width)
         block = rows.gather(2, within)
         inverse = block.reciprocal() if size == 1 else torch.linalg.inv_ex(block).inverse  # singular: `lost_chains`
-        swept = inverse * rows if size == 1 else inverse @ rows
+        # numpy is faster for many small products
+        swept = inverse * rows if size == 1 else torch.from_numpy(inverse.numpy() @ rows.numpy())
         self.matrices.baddbmm_(rows.mT, swept, alpha=-1)
         joins = self.joins.gather(1, group[:, None])
         swept *= joins[..., None]  # removal is a sweep with the opposite sign
@@ -150,13 +151,16 @@ def quadratic_forms(
     block: Float[Tensor, "chain group column column"], cross: Float[Tensor, "chain group column channel"]
 ) -> Float[Tensor, "chain group channel"]:
     """Return $b^T B^{-1} b$ for many small definite matrices, by elimination over the few columns."""
-    size = block.shape[2]
-    total: Float[Tensor, "chain group channel"] = cross[:, :, 0].square() / block[:, :, 0, :1]
-    rest = torch.cat([block, cross], 3) if size > 1 else cross
-    for column in range(size - 1):
-        factor = rest[:, :, 1:, :1] / rest[:, :, :1, :1]  # of the first row in each of the others
-        rest = rest[:, :, 1:, 1:] - factor * rest[:, :, :1, 1:]
-        total += rest[:, :, 0, size - 1 - column :].square() / rest[:, :, 0, :1]
+    rest = [[one[..., None] for one in row.unbind(2)] for row in block.unbind(2)]  # each (chain, group, 1)
+    values = list(cross.unbind(2))
+    total: Float[Tensor, "chain group channel"] = values[0].square() / rest[0][0]
+    for done, pivots in enumerate(rest[:-1]):
+        for row in range(done + 1, len(rest)):
+            factor = pivots[row] / pivots[done]
+            values[row] = torch.addcmul(values[row], factor, values[done], value=-1)
+            for column in range(row, len(rest)):
+                rest[row][column] = torch.addcmul(rest[row][column], factor, pivots[column], value=-1)
+        total += values[done + 1].square() / rest[done + 1][done + 1]
     return total
 
 
@@ -209,17 +213,21 @@ def left_over(columns: Float[Tensor, "column row"], values: Float[Tensor, "value
     return values - weights.mT @ columns
 
 
-def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row column"]:
-    """Return an orthonormal basis of the span of the columns; a column of zeros gives a column of zeros."""
+def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row some"]:
+    """Return an orthonormal basis of the span of the columns, padded with columns of zeros for those that are zero.
+
+    It has as many columns as the chain with the fewest zeros.
+    """
     sizes = torch.linalg.vector_norm(columns, dim=-1)
     empty = sizes <= TINY * sizes.amax(-1, keepdim=True)
+    if not bool(empty.any()):
+        return torch.linalg.qr(columns.mT)[0]
     order = empty.int().argsort(dim=-1, stable=True)  # at the end, where they do not affect the others
-    some = bool(empty.any())
-    if some:
-        first = torch.arange(order.numel() // order.shape[-1]).view(*order.shape[:-1], 1) * order.shape[-1]
-        columns = columns.flatten(0, -2).index_select(0, (first + order).flatten()).view(columns.shape)
-    basis: Tensor = torch.linalg.qr(columns.mT)[0]
-    return basis if not some else basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
+    order = order[..., : max(1, int((~empty).sum(-1).max()))]
+    first = torch.arange(empty.numel() // empty.shape[-1]).view(*empty.shape[:-1], 1) * empty.shape[-1]
+    read = columns.flatten(0, -2).index_select(0, (first + order).flatten()).view(*order.shape, -1)
+    basis: Tensor = torch.linalg.qr(read.mT)[0]
+    return basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
 
 
 def without_columns(

@@ -391,11 +391,10 @@ class DriverSearch:
         which = (parents != earlier).any(1).nonzero()[:, 0]
         if len(which):
             some, some_values, some_variances = self._regressions_of(which, parents)
-            width = self.always.shape[1] + int((self.allowed.sum(2) * parents).sum(1).max())
+            width = max(before.shape[2], some.shape[2])
             basis = before.mT.new_zeros(len(parents), width, before.shape[1]).mT
             for one, rows in ((before, torch.arange(len(parents))), (some, which)):
-                read = min(width, one.shape[2])  # the others are padding
-                basis[rows, :, :read], basis[rows, :, read:] = one[..., :read], 0.0
+                basis[rows, :, : one.shape[2]], basis[rows, :, one.shape[2] :] = one, 0.0
             values = values.index_copy(0, which, some_values)
             self.last = parents, basis, values, variances.index_copy(0, which, some_variances)
         return self.last[1:]
