@@ -300,7 +300,9 @@ class DriverSearch:
         if all(int((model.gains > sure).sum()) < REACHED for _, model in starts):
             return None
         if count == 1:
-            starts += [(start, self.fitted(start, count)) for start in (self._strong(found), torch.zeros_like(found))]
+            for start in (self._strong(found), torch.zeros_like(found)):
+                if not any(torch.equal(start, other) for other, _ in starts):
+                    starts.append((start, self.fitted(start, count)))
         best: tuple[FactorModel, Parents] | None = None
         for parents, model in starts:
             seen = list[Parents]()
@@ -349,13 +351,15 @@ class DriverSearch:
             doubtful & (torch.arange(len(doubtful)) == row)[:, None] for row in doubtful.sum(1).gt(1).nonzero()[:, 0]
         ]
         out_of = [doubtful & (sources == node) for node in torch.unique(sources[doubtful])]
+        done = [parents]  # beside the present model
         for some in [doubtful, *into, *out_of, *each, *each]:
             fewer = parents & ~some
-            if torch.equal(fewer, parents):
+            if any(torch.equal(fewer, other) for other in done):
                 continue
             trial = self.fitted(fewer, len(model.signals), model.signals, model)
+            done.append(fewer)
             if trial.score > model.score:
-                model, parents = trial, fewer
+                model, parents, done = trial, fewer, [fewer]
         return model, parents
 
     def _strong(self, parents: Parents) -> Parents:
