@@ -151,16 +151,12 @@ def quadratic_forms(
     block: Float[Tensor, "chain group column column"], cross: Float[Tensor, "chain group column channel"]
 ) -> Float[Tensor, "chain group channel"]:
     """Return $b^T B^{-1} b$ for many small definite matrices, by elimination over the few columns."""
-    rest = [[one[..., None] for one in row.unbind(2)] for row in block.unbind(2)]  # each (chain, group, 1)
-    values = list(cross.unbind(2))
-    total: Float[Tensor, "chain group channel"] = values[0].square() / rest[0][0]
-    for done, pivots in enumerate(rest[:-1]):
-        for row in range(done + 1, len(rest)):
-            factor = pivots[row] / pivots[done]
-            values[row] = torch.addcmul(values[row], factor, values[done], value=-1)
-            for column in range(row, len(rest)):
-                rest[row][column] = torch.addcmul(rest[row][column], factor, pivots[column], value=-1)
-        total += values[done + 1].square() / rest[done + 1][done + 1]
+    total: Float[Tensor, "chain group channel"] = cross[:, :, 0].square() / block[:, :, 0, :1]
+    for _ in range(block.shape[2] - 1):
+        factor = block[:, :, 1:, :1] / block[:, :, :1, :1]
+        cross = torch.addcmul(cross[:, :, 1:], factor, cross[:, :, :1], value=-1)
+        block = torch.addcmul(block[:, :, 1:, 1:], factor, block[:, :, :1, 1:], value=-1)
+        total += cross[:, :, 0].square() / block[:, :, 0, :1]
     return total
 
 
