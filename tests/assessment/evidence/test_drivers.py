@@ -113,6 +113,21 @@ def test_regressions_with_other_parents_are_those_of_a_new_search(rng):
         kept._regressions(parents)  # again, with the same parents
 
 
+def test_no_fit_is_repeated(monkeypatch):
+    fitted, done = DriverSearch.fitted, []
+
+    def noted(self, parents, count, signals=None, rival=None):
+        start = b"" if signals is None else signals.numpy().tobytes()
+        done.append((parents.numpy().tobytes(), count, start, None if rival is None else rival.score))
+        return fitted(self, parents, count, signals, rival)
+
+    monkeypatch.setattr(DriverSearch, "fitted", noted)
+    pairs = pairs_of(series_of(0, rows=600, edges=((0, 1), (2, 3), (5, 6)), reached=(0, 1, 2, 3, 4)))
+    DriverSearch(search_columns(pairs, LAYOUT, candidates(8)), candidates(8)).run()
+    assert len(done) > 10
+    assert len(set(done)) == len(done)
+
+
 def test_predictions_are_those_of_the_kalman_filter(rng):
     rows, targets = 200, 4
     loadings, variances = loadings_of(targets, 1, rng), torch.tensor([0.5, 1.0, 2.0, 1.0]).double()

@@ -32,6 +32,7 @@ inclusion probabilities are means of the full conditionals, which the tableau pr
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -48,12 +49,12 @@ class Tableau:
     """The matrices of a batch of chains, the parents that are swept in, and the sizes.
 
     ``matrices``    $T$, with ``num_groups * group_size`` columns of parents and then the columns of the target
-    ``included``    the set $M$ of each chain
+    ``joins``       1 for each group outside the set $M$ of a chain, which a flip adds to it, and -1 for those in $M$
     ``sizes``       number of used columns of each group; the others explain nothing
     """
 
     matrices: Matrices
-    included: Bool[Tensor, "chain group"]
+    joins: Float[Tensor, "chain group"]
     group_size: int
     sizes: Float[Tensor, "chain group"]
 
@@ -66,65 +67,77 @@ class Tableau:
         sizes: Float[Tensor, "chain group"] | None = None,
     ) -> "Tableau":
         """Return a tableau with empty sets; it uses the given matrices and changes them."""
-        included = torch.zeros(len(matrices), num_groups, dtype=torch.bool)
-        sizes = matrices.new_full(included.shape, group_size) if sizes is None else sizes
-        return cls(matrices, included, group_size, sizes)
+        joins = matrices.new_ones(len(matrices), num_groups)
+        return cls(matrices, joins, group_size, torch.full_like(joins, group_size) if sizes is None else sizes)
+
+    @property
+    def included(self) -> Bool[Tensor, "chain group"]:
+        """The set $M$ of each chain."""
+        return self.joins < 0
 
     @property
     def num_parents(self) -> int:
         """Number of columns of parents."""
-        return self.included.shape[1] * self.group_size
+        return self.joins.shape[1] * self.group_size
 
     @property
     def residuals(self) -> Float[Tensor, "chain channel"]:
         """The residual sum of squares of each target column given the set."""
         return self.matrices.diagonal(dim1=1, dim2=2)[:, self.num_parents :]
 
+    @cached_property
+    def _blocks(self) -> tuple[Float[Tensor, "chain group column column"], Float[Tensor, "chain group column channel"]]:
+        """The products of the columns of each group, with each other and with the target; views of the matrices."""
+        size, parents = self.group_size, self.num_parents
+        rows = torch.unflatten(self.matrices[:, :parents], 1, (-1, size))
+        own = torch.unflatten(rows[..., :parents], 3, (-1, size))
+        return own.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2), rows[..., parents:]
+
+    @cached_property
+    def _places(self) -> tuple[Int[Tensor, "group column"], Int[Tensor, "chain 1"], Int[Tensor, "chain 1 all"]]:
+        """The columns of each group, the first row of each chain among all rows, the first entry of each row."""
+        chains, width = self.matrices.shape[:2]
+        starts = torch.arange(chains)[:, None] * width
+        places = (starts + torch.arange(width))[:, None] * width
+        return torch.arange(self.num_parents).view(-1, self.group_size), starts, places
+
     def changes(self) -> Float[Tensor, "chain group channel"]:
         """Return the decrease of each residual sum of squares when a group is added or removed (negative: increase)."""
-        chains, groups = self.included.shape
-        size, parents = self.group_size, self.num_parents
-        rows = self.matrices[:, :parents].view(chains, groups, size, -1)
-        own = rows[..., :parents].view(chains, groups, size, groups, size)
-        block = own.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2)  # (chain, group, size, size)
-        return quadratic_forms(block, rows[..., parents:])
+        return quadratic_forms(*self._blocks)
 
     def coefficients(self) -> Float[Tensor, "chain group column channel"]:
         """Return the coefficients of each group in the regression on the set and that group."""
-        chains, groups = self.included.shape
-        size, parents = self.group_size, self.num_parents
-        rows = self.matrices[:, :parents].view(chains, groups, size, self.matrices.shape[2])
-        own = rows[..., :parents].view(chains, groups, size, groups, size)
-        block = own.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2)
-        cross = rows[..., parents:]
+        block, cross = self._blocks
         joined = torch.linalg.solve_ex(block, cross).result
         return torch.where(self.included[..., None, None], cross, joined)
 
     def flip(self, group: Int[Tensor, " chain"]) -> None:
         """Add or remove one group of each chain."""
-        chains, width, size = len(group), self.matrices.shape[1], self.group_size
-        columns = group[:, None] * size + torch.arange(size)  # (chain, size)
-        starts = torch.arange(chains)[:, None] * width
+        (chains, width), size = self.matrices.shape[:2], self.group_size
+        all_columns, starts, places = self._places
+        columns = all_columns.index_select(0, group)  # (chain, size)
         as_rows = (starts + columns).flatten()
-        as_columns = ((starts + torch.arange(width))[:, None] * width + columns[:, :, None]).flatten()
-        within = columns[:, None, :].expand(-1, size, size)
+        as_columns = (places + columns[:, :, None]).flatten()
+        within = columns[:, None].expand(-1, size, size)
         all_rows = self.matrices.view(chains * width, width)
         rows = all_rows.index_select(0, as_rows).view(chains, size, width)
-        inverse = torch.linalg.inv_ex(rows.gather(2, within)).inverse  # of a singular block: :func:`lost_chains`
-        swept = inverse * rows if size == 1 else inverse @ rows
+        block = rows.gather(2, within)
+        inverse = block.reciprocal() if size == 1 else torch.linalg.inv_ex(block).inverse  # singular: `lost_chains`
+        # numpy is faster for many small products
+        swept = inverse * rows if size == 1 else torch.from_numpy(inverse.numpy() @ rows.numpy())
         self.matrices.baddbmm_(rows.mT, swept, alpha=-1)
-        was_in = self.included.gather(1, group[:, None])
-        swept *= 1.0 - 2.0 * was_in[:, :, None].to(swept)  # removal is a sweep with the opposite sign
+        joins = self.joins.gather(1, group[:, None])
+        swept *= joins[..., None]  # removal is a sweep with the opposite sign
         swept.scatter_(2, within, -inverse)
         all_rows.index_copy_(0, as_rows, swept.flatten(0, 1))
         self.matrices.view(-1).index_copy_(0, as_columns, swept.flatten())
-        self.included.scatter_(1, group[:, None], ~was_in)
+        self.joins.scatter_(1, group[:, None], -joins)
 
     def flip_in(self, chains: Bool[Tensor, " chain"], group: Int[Tensor, " chosen"]) -> None:
         """Add or remove one group of some chains."""
-        part = Tableau(self.matrices[chains], self.included[chains], self.group_size, self.sizes[chains])
+        part = Tableau(self.matrices[chains], self.joins[chains], self.group_size, self.sizes[chains])
         part.flip(group)
-        self.matrices[chains], self.included[chains] = part.matrices, part.included
+        self.matrices[chains], self.joins[chains] = part.matrices, part.joins
 
     def include(self, members: Bool[Tensor, "chain group"]) -> None:
         """Add or remove the members of each chain's set, one after the other."""
@@ -138,16 +151,12 @@ def quadratic_forms(
     block: Float[Tensor, "chain group column column"], cross: Float[Tensor, "chain group column channel"]
 ) -> Float[Tensor, "chain group channel"]:
     """Return $b^T B^{-1} b$ for many small definite matrices, by elimination over the few columns."""
-    if block.shape[2] == 1:
-        return cross[:, :, 0].square() / block[:, :, 0]
-    block, cross = block.clone(), cross.clone()
-    total = torch.zeros_like(cross[:, :, 0])
-    for column in range(block.shape[2]):
-        pivot = block[:, :, column, column, None]
-        total += cross[:, :, column].square() / pivot
-        factor = block[:, :, :, column] / pivot
-        cross -= factor[..., None] * cross[:, :, column, None]
-        block -= factor[..., None] * block[:, :, None, column].clone()
+    total: Float[Tensor, "chain group channel"] = cross[:, :, 0].square() / block[:, :, 0, :1]
+    for _ in range(block.shape[2] - 1):
+        factor = block[:, :, 1:, :1] / block[:, :, :1, :1]
+        cross = torch.addcmul(cross[:, :, 1:], factor, cross[:, :, :1], value=-1)
+        block = torch.addcmul(block[:, :, 1:, 1:], factor, block[:, :, :1, 1:], value=-1)
+        total += cross[:, :, 0].square() / block[:, :, 0, :1]
     return total
 
 
@@ -200,17 +209,21 @@ def left_over(columns: Float[Tensor, "column row"], values: Float[Tensor, "value
     return values - weights.mT @ columns
 
 
-def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row column"]:
-    """Return an orthonormal basis of the span of the columns; a column of zeros gives a column of zeros."""
+def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row some"]:
+    """Return an orthonormal basis of the span of the columns, padded with columns of zeros for those that are zero.
+
+    It has as many columns as the chain with the fewest zeros.
+    """
     sizes = torch.linalg.vector_norm(columns, dim=-1)
     empty = sizes <= TINY * sizes.amax(-1, keepdim=True)
+    if not bool(empty.any()):
+        return torch.linalg.qr(columns.mT)[0]
     order = empty.int().argsort(dim=-1, stable=True)  # at the end, where they do not affect the others
-    some = bool(empty.any())
-    if some:
-        first = torch.arange(order.numel() // order.shape[-1]).view(*order.shape[:-1], 1) * order.shape[-1]
-        columns = columns.flatten(0, -2).index_select(0, (first + order).flatten()).view(columns.shape)
-    basis: Tensor = torch.linalg.qr(columns.mT)[0]
-    return basis if not some else basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
+    order = order[..., : max(1, int((~empty).sum(-1).max()))]
+    first = torch.arange(empty.numel() // empty.shape[-1]).view(*empty.shape[:-1], 1) * empty.shape[-1]
+    read = columns.flatten(0, -2).index_select(0, (first + order).flatten()).view(*order.shape, -1)
+    basis: Tensor = torch.linalg.qr(read.mT)[0]
+    return basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
 
 
 def without_columns(
@@ -255,18 +268,28 @@ class MarginalLikelihood:
 
     def fit(self, residuals: Float[Tensor, "chain group channel"]) -> Float[Tensor, "chain group"]:
         """Return the part of the log marginal likelihoods that does not depend on the number of columns."""
-        totals = self.totals[:, None]
-        left = residuals / totals.clamp_min(CONSTANT)
-        left = left.masked_fill_(totals <= CONSTANT, 1.0).clamp_(1e-12, 1.0)
-        logs = left.mul_(self.rows[:, None, None]).log1p_()
+        left = residuals / self.totals[:, None]
+        if self._constant is not None:
+            left.masked_fill_(self._constant, 1.0)
+        logs = left.clamp_(1e-12, 1.0).mul_(self.rows[:, None, None]).log1p_()
         return (logs[..., 0] if logs.shape[-1] == 1 else logs.sum(-1)).mul_(-self._free / 2)
 
-    @property
+    @cached_property
     def per_column(self) -> Float[Tensor, "chain 1"]:
         """Penalty per column."""
         return self.totals.shape[1] / 2 * torch.log1p(self.rows)[:, None]
 
-    @property
+    @cached_property
+    def most(self) -> Float[Tensor, "chain 1"]:
+        """Number of columns above which a set is too large."""
+        return (MOST_COLUMNS * (self.rows - self.always))[:, None]
+
+    @cached_property
+    def _constant(self) -> Bool[Tensor, "chain 1 channel"] | None:
+        constant = (self.totals <= CONSTANT)[:, None]
+        return constant if bool(constant.any()) else None
+
+    @cached_property
     def _free(self) -> Float[Tensor, "chain 1"]:
         return (self.rows - self.always).clamp_min(1.0)[:, None]
 
@@ -283,7 +306,7 @@ def inclusion_probs(
 
     ``group``  candidates of each chain; the result is then $P(M \\cap G \\ne \\emptyset)$, one number per chain
     """
-    if tableau.included.shape[1] <= MOST_ENUMERATED:
+    if tableau.joins.shape[1] <= MOST_ENUMERATED:
         sizes, scores = enumerate_sets(tableau, likelihood)
         return averaged(sizes, scores, prior, group)
     return _sampled(tableau, likelihood, prior, generator, steps, group)
@@ -297,7 +320,7 @@ def enumerate_sets(
     Each group in turn doubles the sets: it is left out, or eliminated. The matrices shrink as their number grows. Too
     large sets have -inf.
     """
-    groups, size = tableau.included.shape[1], tableau.group_size
+    groups, size = tableau.joins.shape[1], tableau.group_size
     members = (torch.arange(2**groups)[:, None] >> torch.arange(groups)) & 1
     channels = tableau.matrices.shape[1] - tableau.num_parents
     each = max(2**group * ((groups - group) * size + channels) ** 2 for group in range(groups + 1))
@@ -315,7 +338,7 @@ def enumerate_sets(
         left.append(rest.diagonal(dim1=2, dim2=3))
     sets = members.to(tableau.matrices)
     columns = tableau.sizes @ sets.mT
-    too_large = (columns > MOST_COLUMNS * (likelihood.rows - likelihood.always)[:, None]) & (columns > 0)
+    too_large = (columns > likelihood.most) & (columns > 0)
     return sets, likelihood(torch.cat(left), columns).masked_fill_(too_large, -torch.inf)
 
 
@@ -327,18 +350,19 @@ def averaged(
     return probs @ sets if group is None else (probs * (group.to(sets) @ sets.mT > 0)).sum(1, keepdim=True)
 
 
-def conditional_log_odds(
-    tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, joins: LogOdds | None = None
-) -> LogOdds:
-    """Return the conditional log odds of each candidate; ``joins`` is 1 for excluded and -1 for included candidates."""
-    sizes, included = tableau.sizes, tableau.included
-    joins = 1.0 - 2.0 * included.to(prior) if joins is None else joins
-    now = likelihood.fit(tableau.residuals[:, None])
-    after = likelihood.fit(tableau.residuals[:, None] - tableau.changes())
-    odds = after.sub_(now).mul_(joins).add_(prior).sub_(sizes * likelihood.per_column)
-    most = MOST_COLUMNS * (likelihood.rows - likelihood.always)
-    full = (sizes * included).sum(1, keepdim=True) + sizes > most[:, None]
-    if full.any():
+def conditional_log_odds(tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds) -> LogOdds:
+    """Return the conditional log odds of each candidate."""
+    return _log_odds(tableau, likelihood, prior - tableau.sizes * likelihood.per_column, limited=True)
+
+
+def _log_odds(tableau: Tableau, likelihood: MarginalLikelihood, net: LogOdds, *, limited: bool) -> LogOdds:
+    """Return the conditional log odds; ``net`` are prior log odds less the penalty, and ``limited`` sets stay small."""
+    left = tableau.residuals[:, None]
+    now, after = likelihood.fit(left), likelihood.fit(left - tableau.changes())
+    odds = after.sub_(now).mul_(tableau.joins).add_(net)
+    if limited:
+        included, sizes = tableau.included, tableau.sizes
+        full = (sizes * included).sum(1, keepdim=True) + sizes > likelihood.most
         odds.masked_fill_(~included & full, -LIMIT)
     return odds.clamp_(-LIMIT, LIMIT)
 
@@ -346,7 +370,7 @@ def conditional_log_odds(
 def lost_chains(tableau: Tableau, likelihood: MarginalLikelihood) -> Bool[Tensor, " chain"]:
     """Return the chains with invalid sums of squares: rounding errors accumulated over flips of collinear columns."""
     share = tableau.residuals / likelihood.totals.clamp_min(CONSTANT)
-    return ~((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all(1)
+    return ~(share.sub_(0.5).abs_() <= 0.5 + ROUNDING).all(1)  # also of NaN
 
 
 def _sampled(
@@ -358,25 +382,27 @@ def _sampled(
     group: Groups | None,
 ) -> Found:
     total = torch.zeros_like(prior if group is None else prior[:, :1])
-    weights = prior.new_zeros(len(prior), 1)
-    joins = 1.0 - 2.0 * tableau.included.to(prior)
-    first, start = round(PART * steps), tableau.matrices.clone()
+    weights, joins = prior.new_zeros(len(prior), 1), tableau.joins
+    net, limited = (
+        prior - tableau.sizes * likelihood.per_column,
+        bool((tableau.sizes.sum(1) > likelihood.most[:, 0]).any()),
+    )
+    first, start, focus = round(PART * steps), tableau.matrices.clone(), FOCUS / prior.shape[1]
     for step in range(-first, steps):
         lost = lost_chains(tableau, likelihood)
         if lost.any():
-            tableau.matrices[lost], tableau.included[lost], joins[lost] = start[lost], False, 1.0
-        probs = conditional_log_odds(tableau, likelihood, prior, joins).sigmoid_()
+            tableau.matrices[lost], joins[lost] = start[lost], 1.0
+        probs = _log_odds(tableau, likelihood, net, limited=limited).sigmoid_()
         stays = joins.clamp_min(0.0).sub_(probs).abs_().clamp_min_(1e-22)  # the probability of the current state
-        flip_weights = (probs + FOCUS / probs.shape[1]).div_(stays)
+        flip_weights = (probs + focus).div_(stays)
         all_weights = flip_weights.sum(1, keepdim=True)
         race = torch.empty_like(probs).exponential_(generator=generator)
-        winner = flip_weights.div_(race).argmax(1, keepdim=True)  # each with probability flip_weights / all_weights
+        winner = flip_weights.div_(race).argmax(1)  # each with probability flip_weights / all_weights
         if step >= 0:
             probs = probs if group is None else _any_of(probs, tableau.included, group)
             total += probs.div_(all_weights)
             weights += 1 / all_weights
-        tableau.flip(winner[:, 0])
-        joins.scatter_(1, winner, -joins.gather(1, winner))
+        tableau.flip(winner)
     return total / weights
 
 

@@ -514,11 +514,11 @@ class Candidates:
         """Return the matrices of each resample and target for the columns from ``parents``, without those ``gone``."""
         channels = columns.targets.shape[2]
         width = gone.shape[1] + channels
-        found = columns.targets.new_empty(len(weights), len(gone), width, width)
+        found, all_known = columns.targets.new_empty(len(weights), len(gone), width, width), columns.weights.mT
         for places in self.batches(columns, width):
             targets = self.targets[places]
-            values = torch.cat([parents(places), columns.targets.permute(1, 2, 0)[targets]], 1)
-            both, known = torch.cat([values, self.always(columns, places)], 1), columns.weights.mT[targets]
+            of_targets, known = columns.targets.permute(1, 2, 0)[targets], all_known[targets]
+            both = torch.cat([parents(places), of_targets, self.always(columns, places)], 1)
             for number, one in enumerate(weights):
                 rest = columns.without_intercepts(both, one * known)
                 found[number, places] = cross_products(rest, one * known, rest.shape[1] - width, channels)

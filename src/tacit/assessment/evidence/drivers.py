@@ -300,7 +300,9 @@ class DriverSearch:
         if all(int((model.gains > sure).sum()) < REACHED for _, model in starts):
             return None
         if count == 1:
-            starts += [(start, self.fitted(start, count)) for start in (self._strong(found), torch.zeros_like(found))]
+            for start in (self._strong(found), torch.zeros_like(found)):
+                if not any(torch.equal(start, other) for other, _ in starts):
+                    starts.append((start, self.fitted(start, count)))
         best: tuple[FactorModel, Parents] | None = None
         for parents, model in starts:
             seen = list[Parents]()
@@ -349,13 +351,15 @@ class DriverSearch:
             doubtful & (torch.arange(len(doubtful)) == row)[:, None] for row in doubtful.sum(1).gt(1).nonzero()[:, 0]
         ]
         out_of = [doubtful & (sources == node) for node in torch.unique(sources[doubtful])]
+        done = [parents]  # beside the present model
         for some in [doubtful, *into, *out_of, *each, *each]:
             fewer = parents & ~some
-            if torch.equal(fewer, parents):
+            if any(torch.equal(fewer, other) for other in done):
                 continue
             trial = self.fitted(fewer, len(model.signals), model.signals, model)
+            done.append(fewer)
             if trial.score > model.score:
-                model, parents = trial, fewer
+                model, parents, done = trial, fewer, [fewer]
         return model, parents
 
     def _strong(self, parents: Parents) -> Parents:
@@ -391,11 +395,10 @@ class DriverSearch:
         which = (parents != earlier).any(1).nonzero()[:, 0]
         if len(which):
             some, some_values, some_variances = self._regressions_of(which, parents)
-            width = self.always.shape[1] + int((self.allowed.sum(2) * parents).sum(1).max())
+            width = max(before.shape[2], some.shape[2])
             basis = before.mT.new_zeros(len(parents), width, before.shape[1]).mT
             for one, rows in ((before, torch.arange(len(parents))), (some, which)):
-                read = min(width, one.shape[2])  # the others are padding
-                basis[rows, :, :read], basis[rows, :, read:] = one[..., :read], 0.0
+                basis[rows, :, : one.shape[2]], basis[rows, :, one.shape[2] :] = one, 0.0
             values = values.index_copy(0, which, some_values)
             self.last = parents, basis, values, variances.index_copy(0, which, some_variances)
         return self.last[1:]
