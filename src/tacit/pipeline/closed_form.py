@@ -67,7 +67,7 @@ def fit_closed_form(
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is
     ``assessed``: the assessment then reports them. ``switching`` means that regimes are fitted next. ``intervals`` are
-    computed if the assessment uses them. Edges that are ``likely`` to exist may act together.
+    computed if the assessment uses them. Gates of edges that are ``likely`` to exist may be common.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph

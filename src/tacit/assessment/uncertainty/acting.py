@@ -172,8 +172,8 @@ def acting(
     returns the edges that may exist given the rows of a resample: others are excluded from its regressions. Without
     ``intervals`` the likelihood gives probabilities only, which takes half its time. Where edges may be ``switching``,
     with regimes that are fitted next, growing noise does not compete with gates, and the moments decide. The results of
-    the likelihood are those of an ``earlier`` estimate from the same pairs and edges, if it is given. Edges may share a
-    gate if they are ``likely`` to exist; None: all of them.
+    the likelihood are those of an ``earlier`` estimate from the same pairs and edges, if it is given. Common gates are
+    searched for where an edge that is ``likely`` to exist has a gate; None: all of them are.
     """
     require(
         has_moment_estimate(model),
@@ -333,7 +333,7 @@ def _gates(
             matrix[node, sources] = values[mask]
         if bool((may_gate[node, sources].cpu() & (one.edge_probs[mask] < 1)).any()):
             gated.append(place)
-    wider = [may_gate[places[place], data.sources(places[place])].cpu() for place in gated]
+    wider = [(may_gate | judged)[places[place], data.sources(places[place])].cpu() for place in gated]
     more = [number for number, place in enumerate(gated) if not torch.equal(wider[number], masks[place])]
     several = explained_regressions([regressions[gated[number]] for number in more], [wider[number] for number in more])
     beside = {gated[number]: one for number, one in zip(more, several, strict=True)}

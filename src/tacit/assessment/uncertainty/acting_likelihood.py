@@ -40,8 +40,8 @@ def acting_by_likelihood(
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     Without ``intervals`` no errors are computed, which takes a third of the time. If edges may be ``switching``, with
-    regimes that are fitted next, growing noise does not compete with gates. Edges may share a gate if they are
-    ``likely`` to exist; None: all of them.
+    regimes that are fitted next, growing noise does not compete with gates. Common gates are searched for where an edge
+    that is ``likely`` to exist has a gate; None: all of them are.
     """
     every_row, graph = LocalModel.of(model, train.to("cpu")), model.graph
     weights = every_row.weights.clone()
@@ -96,10 +96,10 @@ def acting_by_likelihood(
         )
     )
     # edges that act together; where noise may grow, the regression has only the sources that are judged
-    may_join = judged if likely is None else judged & likely.cpu()
-    gated = ((probs < 1) & may_join).any(1).nonzero()[:, 0].tolist()
+    acts, exists = judged & (probs < 1), judged if likely is None else judged & likely.cpu()
+    gated = (acts & exists).any(1).nonzero()[:, 0].tolist()
     sources = [data.sources(node) for node in gated]
-    masks = [may_join[node, of_node] for node, of_node in zip(gated, sources, strict=True)]
+    masks = [(acts | exists)[node, of_node] for node, of_node in zip(gated, sources, strict=True)]
     regressions, known_fits = (
         [data.node(node) for node in gated],
         list[GatedFit | None](nodes[node].fit for node in gated),

@@ -31,7 +31,7 @@ def estimate_acting(
 
     Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood gives no errors. What the
     likelihood says is taken from an ``earlier`` result of the same pairs and edges, if it is given. Common gates are
-    searched for among the ``likely`` edges only.
+    searched for where an edge that is ``likely`` to exist has a gate.
     """
     if has_moment_estimate(model):
         return acting(
