@@ -157,14 +157,16 @@ def fit_background(evidence: RegressionEvidence, source: Source, options: DataOp
 
 def _with_level(made: Background, slow: np.ndarray, source: Source, options: DataOptions, seed: int) -> Background:
     """Add to each of the slow nodes the level with the half-life that explains most of its targets in training."""
-    nodes = np.flatnonzero(slow).tolist()
-    lost = np.zeros((len(HALF_LIVES), len(slow)))
-    for number, half_life in enumerate(HALF_LIVES):
-        tried = Background((*made.terms, Level(half_life)), np.concatenate([made.used, slow[:, None]], 1))
-        dataset = Dataset.prepare(source, options, seed=seed, scaled=True, background=tried)
-        train, sizes = dataset.split.train, dataset.preparation.sizes
-        layout = SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels, sizes.known, levels=1)
-        read, newest = layout.relative(train.inputs)[..., :-1].double(), layout.newest(train.inputs).double()
+    nodes, tried = np.flatnonzero(slow).tolist(), tuple(Level(half_life) for half_life in HALF_LIVES)
+    every = np.repeat(slow[:, None], len(tried), 1)
+    every_level = Background((*made.terms, *tried), np.concatenate([made.used, every], 1))
+    dataset = Dataset.prepare(source, options, seed=seed, scaled=True, background=every_level)
+    train, sizes = dataset.split.train, dataset.preparation.sizes
+    rest, levels = train.inputs.split([train.inputs.shape[2] - len(tried), len(tried)], 2)  # the levels come last
+    layout = SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels, sizes.known - len(tried) + 1, levels=1)
+    newest, lost = layout.newest(train.inputs).double(), np.zeros((len(tried), len(slow)))
+    for number, level in enumerate(levels.split(1, 2)):
+        read = layout.relative(torch.cat([rest, level], 2))[..., :-1].double()
         for node in nodes:
             known = slice(None) if train.observed is None else train.observed[:, node, 0] > 0
             own = torch.nn.functional.pad(read[known, node], (0, 1), value=1.0)

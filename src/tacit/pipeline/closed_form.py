@@ -25,6 +25,7 @@ from tacit.errors import require
 from tacit.local import start_at_regression, steps_read
 from tacit.observation import GaussianNoise
 from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE
+from tacit.shapes import EdgeMask
 from tacit.training import FitResult, LatentGraphModel, Replica
 from tacit.words import Choice, choose
 
@@ -60,12 +61,13 @@ def fit_closed_form(
     assessed: bool = True,
     switching: bool = False,
     intervals: bool = False,
+    likely: EdgeMask | None = None,
 ) -> tuple[FitResult, Acting] | None:
     """Return the fit of a copy of the model, and how often edges act; None if regressions do not give one.
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is
     ``assessed``: the assessment then reports them. ``switching`` means that regimes are fitted next. ``intervals`` are
-    computed if the assessment uses them.
+    computed if the assessment uses them. Gates of edges that are ``likely`` to exist may be common.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
@@ -77,7 +79,9 @@ def fit_closed_form(
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
-    found = estimate_acting(model, split.train, replicas=0, block=block, intervals=intervals, switching=switching)
+    found = estimate_acting(
+        model, split.train, replicas=0, block=block, intervals=intervals, switching=switching, likely=likely
+    )
     adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None

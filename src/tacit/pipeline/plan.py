@@ -228,6 +228,8 @@ def _with_kind(
 
     def with_longer_window() -> Dataset:
         longer = config.data.window or network_window(source.content, evidence.window)
+        if longer == dataset.preparation.sizes.window:
+            return dataset
         data = config.data.model_copy(update={"window": longer})
         listener.stage(PREPARING)
         return Dataset.prepare(source, data, seed=seed, scaled=True, background=dataset.preparation.background)
@@ -311,27 +313,19 @@ def _with_evidence(
         if background.terms:
             listener.stage(PREPARING)
             dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
-        observed = list[Choice]()
+        observed, given = list[Choice](), config.data
         if sorts:  # the choice of an observation model depends on the edges, and the evidence on the observation model
             listener.stage("evidence: which observation model")
             config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
             listener.stage("evidence: which edges exist")
-            same = True
-            if changed:
+            same = config.data == given  # of counts and other values that have a zero, the units change
+            if not same:
                 data = config.data.model_copy(update={"window": data.window})
-                before, searched = searched, Dataset.prepare(source, data, seed=seed, scaled=scaled)
-                same = have_real_values(evidence.observation, regression_observation(config, searched.preparation))
-                same = same and all(
-                    torch.equal(one.inputs, other.inputs) and torch.equal(one.targets, other.targets)
-                    for one, other in (
-                        (before.split.train, searched.split.train),
-                        (before.split.validation, searched.split.validation),
-                        (before.split.test, searched.split.test),
-                    )
-                )
-                dataset = searched
+                dataset = searched = Dataset.prepare(source, data, seed=seed, scaled=scaled)
                 if background.terms:
                     dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
+            if changed and same:
+                same = have_real_values(evidence.observation, regression_observation(config, searched.preparation))
             evidence = find_evidence(
                 searched,
                 rules,
@@ -354,9 +348,10 @@ def _with_evidence(
         short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
         longer = evidence.window if short else network_window(source.content, evidence.window)
         window = config.data.window if window is None else longer
-        data = config.data.model_copy(update={"window": window, **({"scale_by": "level"} if level else {})})
-        listener.stage(PREPARING)
-        dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
+        if level or window != dataset.preparation.sizes.window:
+            data = config.data.model_copy(update={"window": window, **({"scale_by": "level"} if level else {})})
+            listener.stage(PREPARING)
+            dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled, background=background)
     return dataset, rules, evidence, config, observed
 
 

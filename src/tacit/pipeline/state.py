@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evaluation import ForecastScores
+from tacit.assessment.evidence import BELIEVED
 from tacit.assessment.uncertainty import Acting, Kept, has_direct_estimate
 from tacit.config import FitConfig
 from tacit.data import Split
@@ -205,6 +206,16 @@ class Fit:
             return torch.stack([graph.placed(evidence.table.index.moved(mask, index)) for mask in masks])
 
         return kept
+
+    @property
+    def likely(self) -> EdgeMask | None:
+        """The edges that probably exist, or that the model needs; None if edges were not tested before the fit."""
+        evidence, graph = self.evidence, (self.untrained if self.fitted is None else self.fitted.model).graph
+        if evidence is None:
+            return None
+        probably = evidence.exists >= BELIEVED
+        probably = probably if evidence.needed is None else probably | evidence.needed
+        return graph.placed(evidence.table.index.moved(probably, graph.index(self.dataset.nodes)))
 
     @property
     def has_direct_estimate(self) -> bool:

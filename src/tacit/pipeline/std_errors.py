@@ -83,6 +83,7 @@ def _from_moments(fit: Fit, *, change: bool) -> EdgeErrors:
         kept=fit.kept,
         switching=bool(fit.config.graph.regimes),
         earlier=fit.acting,
+        likely=fit.likely,
     )
     adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     by_moments = has_moment_estimate(model)

@@ -164,6 +164,7 @@ def acting(
     intervals: bool = True,
     switching: bool = False,
     earlier: Acting | None = None,
+    likely: EdgeMask | None = None,
 ) -> Acting:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
@@ -171,7 +172,8 @@ def acting(
     returns the edges that may exist given the rows of a resample: others are excluded from its regressions. Without
     ``intervals`` the likelihood gives probabilities only, which takes half its time. Where edges may be ``switching``,
     with regimes that are fitted next, growing noise does not compete with gates, and the moments decide. The results of
-    the likelihood are those of an ``earlier`` estimate from the same pairs and edges, if it is given.
+    the likelihood are those of an ``earlier`` estimate from the same pairs and edges, if it is given. Common gates are
+    searched for where an edge that is ``likely`` to exist has a gate; None: all of them are.
     """
     require(
         has_moment_estimate(model),
@@ -199,6 +201,7 @@ def acting(
     judged &= ~assumed
     explained = torch.zeros_like(judged) if switching else judged
     may_join = torch.zeros_like(judged) if switching else learned & ~assumed
+    may_join = may_join if likely is None else may_join & likely.to(may_join)
     if earlier is None:
         gates, together = _gates(data, explained, may_join, nodes, train, dependence, intervals=intervals)
     else:
@@ -317,7 +320,7 @@ def _gates(
         data.node(node, rows=rows, spread=size) for node, rows, size in zip(places, known, sizes, strict=True)
     ]
     found = [torch.full(judged.shape, torch.nan, dtype=torch.float64) for _ in ExplainedGates._fields]
-    gated = list[int]()
+    gated = list[int]()  # places of nodes with gates that other edges may share
     parts = explained_regressions(regressions, masks)
     longer = Dependence.of_rows(len(train), dependence.block, train.series)
     # not with the noise of the model: the answer must not depend on its present state
@@ -328,9 +331,9 @@ def _gates(
         sources = data.sources(node).cpu()[mask]
         for matrix, values in zip(found, one, strict=True):
             matrix[node, sources] = values[mask]
-        if bool((one.edge_probs < 1).any()):
+        if bool((may_gate[node, sources].cpu() & (one.edge_probs[mask] < 1)).any()):
             gated.append(place)
-    wider = [may_gate[places[place], data.sources(places[place])].cpu() for place in gated]
+    wider = [(may_gate | judged)[places[place], data.sources(places[place])].cpu() for place in gated]
     more = [number for number, place in enumerate(gated) if not torch.equal(wider[number], masks[place])]
     several = explained_regressions([regressions[gated[number]] for number in more], [wider[number] for number in more])
     beside = {gated[number]: one for number, one in zip(more, several, strict=True)}

@@ -24,16 +24,24 @@ from tacit.assessment.uncertainty.explanations import (
 )
 from tacit.data import Pairs
 from tacit.local import Dependence, GatedFit, LocalModel, NodeGates, RatioErrors, fit_gated, gate_scales, judge_gates
+from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel
 
 
 def acting_by_likelihood(
-    model: LatentGraphModel, train: Pairs, *, block: int = 1, intervals: bool = True, switching: bool = False
+    model: LatentGraphModel,
+    train: Pairs,
+    *,
+    block: int = 1,
+    intervals: bool = True,
+    switching: bool = False,
+    likely: EdgeMask | None = None,
 ) -> Acting:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     Without ``intervals`` no errors are computed, which takes a third of the time. If edges may be ``switching``, with
-    regimes that are fitted next, growing noise does not compete with gates.
+    regimes that are fitted next, growing noise does not compete with gates. Common gates are searched for where an edge
+    that is ``likely`` to exist has a gate; None: all of them are.
     """
     every_row, graph = LocalModel.of(model, train.to("cpu")), model.graph
     weights = every_row.weights.clone()
@@ -88,9 +96,10 @@ def acting_by_likelihood(
         )
     )
     # edges that act together; where noise may grow, the regression has only the sources that are judged
-    gated = [node for node in range(len(nodes)) if bool((probs < 1)[node, judged[node]].any())]
+    acts, exists = judged & (probs < 1), judged if likely is None else judged & likely.cpu()
+    gated = (acts & exists).any(1).nonzero()[:, 0].tolist()
     sources = [data.sources(node) for node in gated]
-    masks = [judged[node, of_node] for node, of_node in zip(gated, sources, strict=True)]
+    masks = [(acts | exists)[node, of_node] for node, of_node in zip(gated, sources, strict=True)]
     regressions, known_fits = (
         [data.node(node) for node in gated],
         list[GatedFit | None](nodes[node].fit for node in gated),

@@ -210,6 +210,8 @@ def _units(
     outputs, gates = data.outputs(fit), states(int(fit.gated.sum()))
     joint, found = data.joint(fit, outputs), list[_Unit]()
     for number, gate in enumerate(fit.gated.nonzero()[:, 0].tolist()):
+        if not may_gate[members[gate]].all():
+            continue
         logs = joint.new_zeros(len(rows), 2)
         for state in (0, 1):
             prior = (fit.logits[gate] if state else -fit.logits[gate]).sigmoid().log()

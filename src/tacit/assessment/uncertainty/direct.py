@@ -5,6 +5,7 @@ from tacit.assessment.uncertainty.acting_likelihood import acting_by_likelihood
 from tacit.assessment.uncertainty.resamples import Kept
 from tacit.data import Pairs
 from tacit.local import has_likelihood, has_moment_estimate
+from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel
 
 
@@ -24,11 +25,13 @@ def estimate_acting(
     intervals: bool = True,
     switching: bool = False,
     earlier: Acting | None = None,
+    likely: EdgeMask | None = None,
 ) -> Acting:
     """Return how often the learned edges act; see :func:`acting` and :func:`acting_by_likelihood`.
 
     Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood gives no errors. What the
-    likelihood says is taken from an ``earlier`` result of the same pairs and edges, if it is given.
+    likelihood says is taken from an ``earlier`` result of the same pairs and edges, if it is given. Common gates are
+    searched for where an edge that is ``likely`` to exist has a gate.
     """
     if has_moment_estimate(model):
         return acting(
@@ -41,5 +44,8 @@ def estimate_acting(
             intervals=intervals,
             switching=switching,
             earlier=earlier,
+            likely=likely,
         )
-    return earlier or acting_by_likelihood(model, train, block=block, intervals=intervals, switching=switching)
+    return earlier or acting_by_likelihood(
+        model, train, block=block, intervals=intervals, switching=switching, likely=likely
+    )
