@@ -135,17 +135,12 @@ def test_json_and_table(tiny, tmp_path, capsys, undrawn):
 
 
 WRONG = [
-    ("demo", "--sed", "1"),
-    ("demo", "--seed", "x"),
-    ("demo", "--seed", "-1"),
     ("demo", "--method", "nodes"),
     ("demo", "--device", "tpu"),
-    ("demo", "--device", "meta"),
     ("demo", "--device", "cuda:99"),
     ("demo", "--config", "none.toml"),
     ("dem",),
     ("report", "nowhere"),
-    ("report",),
     ("reproduce",),
     ("reproduce", "losse"),
     ("reproduce", "counterexample", "--seeds", "0"),

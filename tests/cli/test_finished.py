@@ -49,8 +49,6 @@ def test_the_default_file_is_among_the_figures_of_the_run_and_is_replaced(run, c
         ["plot", "RUN", "matrix", "--values", "x"],
         ["plot", "RUN", "forecast"],
         ["plot", "RUN", "forecast", "--steps", "0"],
-        ["plot", "RUN", "graph", "--outt", "x"],
-        ["compare", "RUN"],
         ["compare", "RUN", "nothing"],
     ],
 )

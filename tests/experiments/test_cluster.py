@@ -64,7 +64,10 @@ def test_a_training_there_equals_one_here(address):
 
 @pytest.mark.parametrize(
     ("end", "message"),
-    [("raise", "the last task broke down"), ("die", r"the Dask cluster lost a task \(KilledWorker\)")],
+    [
+        ("raise", "the last task broke down"),
+        pytest.param("die", r"the Dask cluster lost a task \(KilledWorker\)", marks=pytest.mark.slow),
+    ],
 )
 def test_what_was_done_before_a_failure_is_kept(address, tmp_path, end, message):
     last, others, records = TASKS[-1], len(TASKS) - 1, tmp_path / "injectivity" / "records"

@@ -16,7 +16,7 @@ TUNNEL = Path(__file__).parents[2].parent / "shared" / "data" / "light_tunnel" /
 COLOURS, SENSORS = ("red", "green", "blue"), ("ir_2", "vis_2", "ir_3", "vis_3")
 
 
-def acting_of(source, present, intervals=True, likely=None):
+def acting_of(source, present, likely=None):
     """How often the given edges act, by the default noise of a table."""
     values = {
         "graph": {"candidates": present, "layout": "matrix", "evidence": "none"},
@@ -25,7 +25,7 @@ def acting_of(source, present, intervals=True, likely=None):
         "assessment": {"enabled": False},
     }
     plan = resolve(source, override(FitConfig(), values), seed=0, device=torch.device("cpu"), command="test")
-    return estimate_acting(plan.model, plan.dataset.split.train, replicas=0, intervals=intervals, likely=likely)
+    return estimate_acting(plan.model, plan.dataset.split.train, replicas=0, likely=likely)
 
 
 @pytest.fixture(scope="module")
@@ -40,29 +40,27 @@ def series():
     return pd.DataFrame(values, columns=list("abcde"))
 
 
-@pytest.mark.parametrize("intervals", [True, False])
-def test_edges_into_two_nodes_share_a_gate(series, intervals):
+def test_edges_into_two_nodes_share_a_gate(series):
     present = [(source, target) for source in (0, 1) for target in (2, 3, 4)]
-    found = acting_of(read_table(series, DataOptions()), present, intervals)
+    found = acting_of(read_table(series, DataOptions()), present)
     together = torch.zeros(5, 5, dtype=torch.bool)
     together[2:4, :2] = True
     assert torch.equal(~found.together.isnan(), together)
     assert len(found.together[together].unique()) == len(found.edge_probs[together].unique()) == 1
     assert found.edge_probs[2, 0] == pytest.approx(0.6, abs=0.05)
     assert (found.edge_probs[4, :2] == 1).all()
-    if intervals:
-        around = found.intervals()
-        assert (around.low[together] < 0.6).all()
-        assert (around.high[together] > 0.6).all()
-        assert (found.acting[together] == ACTS.index("at times")).all()
-        assert (found.std_errors[together] < 0.05).all()
+    around = found.intervals()
+    assert (around.low[together] < 0.6).all()
+    assert (around.high[together] > 0.6).all()
+    assert (found.acting[together] == ACTS.index("at times")).all()
+    assert (found.std_errors[together] < 0.05).all()
 
 
 def test_a_node_without_likely_edges_shares_no_gate(series):
     likely = torch.ones(5, 5, dtype=torch.bool)
     likely[2, 1] = likely[3] = False
     present = [(source, target) for source in (0, 1) for target in (2, 3, 4)]
-    found = acting_of(read_table(series, DataOptions()), present, intervals=False, likely=likely)
+    found = acting_of(read_table(series, DataOptions()), present, likely=likely)
     together = torch.zeros(5, 5, dtype=torch.bool)
     together[2, :2] = True
     assert torch.equal(~found.together.isnan(), together)

@@ -111,7 +111,7 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
     config = record["config"]
     assert (config["data"]["window"], config["data"]["horizon"], config["training"]["epochs"]) == (3, 2, 1)
     assert config["graph"]["symmetric"] is True
-    assert call("fit", folder / "wide.csv", *arguments, "--json", "--symmetric") == 0
+    assert call("fit", folder / "wide.csv", *arguments, "--json", "--symmetric", "--quick") == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     result = json.loads(printed.out)

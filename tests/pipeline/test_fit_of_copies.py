@@ -10,7 +10,7 @@ import pytest
 import tacit
 from commands import call
 from parent_sets import var_series
-from tacit.config import AssessmentOptions, GraphOptions
+from tacit.config import AssessmentOptions, GraphOptions, TrainingOptions
 from tacit.edges import EdgeTable, edges_text, schema
 from tacit.sklearn import LatentGraphForecaster
 
@@ -74,6 +74,7 @@ def test_candidates_of_a_table_can_be_a_group():
         predictor="filter",
         candidates=pairs,
         graph=GraphOptions(layout="table"),
+        training=TrainingOptions(epochs=1, replicas=1, compile=False),
         assessment=AssessmentOptions(enabled=False),
     ).fit(table())
     listed = found.listed_edges()

@@ -173,13 +173,9 @@ def test_a_filter_over_a_table_keeps_its_limits_over_all_pairs():
 @pytest.mark.parametrize(
     "settings",
     [
-        ["graph.min_lag=3", "graph.max_lag=2"],
         ["graph.max_lag=0"],
-        ["graph.max_lag=5", "data.window=3"],
         ["graph.min_lag=5", "data.window=3"],
-        ["graph.min_lag=1", "data.horizon=2"],
         ["graph.max_lag=2", "predictor.kind=recurrent"],
-        ["graph.max_lag=2", "predictor.hidden=16"],
     ],
 )  # fmt: skip
 def test_bad_ranges_are_one_line(tmp_path, wrong_call, settings):

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from commands import call
 from own_files import NODES, learn, plan_of, series
 from run_files import reseal
-from tacit.edges import schema
+from tacit.edges import EdgeIndex, schema
 from tacit.graph import CandidateEdges, EdgeRules
 from tacit.graph import memory as footprint
 from tacit.pipeline import Fitted
@@ -140,10 +140,12 @@ def test_what_memory_cannot_hold_is_refused_before_it_is_taken(graph, folder, tm
     assert not (tmp_path / "run").exists()
 
 
-def test_a_fit_over_all_pairs_of_very_many_nodes_is_refused_by_the_command(tmp_path, wrong_call):
-    """Its matrices alone would take 700 GB. Nothing is written."""
-    names = [f"n{node}" for node in range(20_000)]
-    values = np.random.default_rng(0).normal(size=(12, 20_000)).round(2)
+def test_a_fit_over_all_pairs_of_very_many_nodes_is_refused_by_the_command(tmp_path, monkeypatch, wrong_call):
+    """It is refused before anything is computed for all pairs. Nothing is written."""
+    monkeypatch.setattr(footprint, "free_bytes", lambda _device: 10**8)
+    monkeypatch.setattr(EdgeIndex, "all_pairs", lambda *_, **__: pytest.fail("an index of all pairs was made"))
+    names = [f"n{node}" for node in range(500)]
+    values = np.random.default_rng(0).normal(size=(12, 500)).round(2)
     pd.DataFrame(values, columns=names).assign(time=range(12)).to_csv(tmp_path / "wide.csv", index=False)
     wrong_call("fit", tmp_path / "wide.csv", "--out", tmp_path / "run", "--quiet")
     assert not (tmp_path / "run").exists()

@@ -222,27 +222,22 @@ def test_a_device_object_and_an_index_of_covariates_are_taken():
     assert made.n_features_in_ == 3
 
 
-def test_later_standard_errors_choose_the_edges_of_each_resample_as_the_fit_does(monkeypatch):
-    x, y = random_pairs(60)
+def test_later_standard_errors_are_those_of_the_fit_and_leave_its_answer_and_record_as_they_were(monkeypatch):
+    """They choose the edges of each resample as the fit does."""
+    x, y = random_pairs(60, noise=0.3)
     seen = []
     monkeypatch.setattr(
         std_errors, "estimate_acting", lambda *args, **given: seen.append(given["kept"]) or acting(*args, **given)
     )
     options = {**QUICK, "assessment": AssessmentOptions(bootstrap_replicas=4, controls=False)}
-    LatentGraphRegressor(**options).fit(x, y).estimate_std_errors(x, y, num_resamples=4)
+    model = LatentGraphRegressor(**options).fit(x, y)
+    probs, errors, metrics = model.edge_probs_.copy(), model.edge_std_errors_.copy(), dict(model.record_.metrics)
+    model.estimate_std_errors(x, y, num_resamples=4)
     rows = torch.randint(42, (1, 42), generator=torch.Generator().manual_seed(0))
     of_fit, later = (kept(rows) for kept in seen)
     assert torch.equal(later, of_fit)
     assert 0 < int(of_fit.sum()) < 6
-
-
-def test_later_standard_errors_leave_the_answer_and_its_record_as_they_were():
-    x, y = random_pairs(120)
-    options = {**QUICK, "assessment": AssessmentOptions(bootstrap_replicas=4, controls=True)}
-    model = LatentGraphRegressor(**options).fit(x, y)
-    probs, errors, metrics = model.edge_probs_.copy(), model.edge_std_errors_.copy(), dict(model.record_.metrics)
-    model.estimate_std_errors(x, y, num_resamples=4)
-    np.testing.assert_allclose(model.edge_std_errors_, errors, rtol=1e-4)  # of the fit, edges chosen as there
+    np.testing.assert_allclose(model.edge_std_errors_, errors, rtol=1e-4)
     np.testing.assert_array_equal(model.edge_probs_, probs)
     assert model.record_.metrics == metrics
     assert sum(line.startswith("Standard errors from") for line in model.findings_) == 1
@@ -250,7 +245,7 @@ def test_later_standard_errors_leave_the_answer_and_its_record_as_they_were():
 
 
 def test_intervals_and_tests_are_about_the_reported_probability():
-    x, y = random_pairs(600)
+    x, y = random_pairs(600, noise=0.3)
     options = {**QUICK, "assessment": AssessmentOptions(bootstrap_replicas=4, controls=False)}
     model = LatentGraphRegressor(**options).fit(x, y)
     assert model.record_.uncertainty["method"] in ("regressions", "likelihood")

@@ -225,6 +225,15 @@ def test_how_often(tmp_path, monkeypatch):
     assert writes == pytest.approx([7.0, 14.0, 21.0, 28.0, 30.0])
 
 
+@pytest.fixture(scope="module")
+def after_two_steps(tmp_path_factory):
+    """The checkpoint of a training that was stopped after two steps."""
+    path = tmp_path_factory.mktemp("two") / "fit.safetensors"
+    with pytest.raises(Stop):
+        learn(Checkpoints(path, every=0), stop_after=2)
+    return path.read_bytes()
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -250,13 +259,11 @@ def test_how_often(tmp_path, monkeypatch):
         {"trace": Trace(2, see)},
     ],
 )
-def test_another_training_is_refused(changes, tmp_path, refused):
+def test_another_training_is_refused(changes, after_two_steps, tmp_path, refused):
     path = tmp_path / "fit.safetensors"
-    with pytest.raises(Stop):
-        learn(Checkpoints(path, every=0), stop_after=2)
-    before = path.read_bytes()
+    path.write_bytes(after_two_steps)
     refused(learn, Checkpoints(path), **changes)
-    assert path.read_bytes() == before
+    assert path.read_bytes() == after_two_steps
 
 
 def test_other_data_is_refused(tmp_path, refused):
@@ -322,15 +329,12 @@ def test_another_observation_model_without_parameters_is_refused(tmp_path, refus
     assert content(learn(checkpoint, choices=choices(0.5))) == content(learn(choices=choices(0.5)))
 
 
-def test_no_damaged_file_is_read(tmp_path):
+def test_no_damaged_file_is_read(after_two_steps, tmp_path):
     """Cut off at any place, or with any one byte changed, it is refused, in one line, by an InputError.
 
     The one exception is the version that wrote it: no checksum covers it, and nothing that is read depends on it.
     """
-    path = tmp_path / "fit.safetensors"
-    with pytest.raises(Stop):
-        learn(Checkpoints(path, every=0), stop_after=2)
-    data = path.read_bytes()
+    path, data = tmp_path / "fit.safetensors", after_two_steps
     KIND.unpack(data, "it")
     generator = torch.Generator().manual_seed(0)
     places = torch.randint(len(data), (300,), generator=generator).tolist()
@@ -392,11 +396,9 @@ def test_a_full_disk_is_an_error_and_the_last_checkpoint_stays_whole(tmp_path):
 @pytest.mark.parametrize(
     "error", [OSError(28, "No space left on device"), OSError(30, "Read-only file system"), Stop()]
 )
-def test_a_write_that_fails_anywhere_leaves_the_last_checkpoint(call, error, tmp_path, monkeypatch):
-    path = tmp_path / "fit.safetensors"
-    with pytest.raises(Stop):
-        learn(Checkpoints(path, every=0), stop_after=2)
-    before = path.read_bytes()
+def test_a_write_that_fails_anywhere_leaves_the_last_checkpoint(call, error, after_two_steps, tmp_path, monkeypatch):
+    path, before = tmp_path / "fit.safetensors", after_two_steps
+    path.write_bytes(before)
 
     def fail(*args, **kwargs):
         raise error
@@ -470,11 +472,19 @@ def learn_checkpoint_schema(path, stop_at=None):
     return fit(model, pairs, pairs, settings, seeds=(0, 1), compile=False, on_progress=watch, checkpoint=keep)
 
 
-@pytest.fixture
-def stopped(tmp_path):
-    """A checkpoint of a training that was stopped in its second epoch."""
+@pytest.fixture(scope="module")
+def of_a_stopped_training(tmp_path_factory):
+    """The checkpoint of a training that was stopped in its second epoch."""
+    path = tmp_path_factory.mktemp("stopped") / "c.safetensors"
     with pytest.raises(Stop):
-        learn_checkpoint_schema(tmp_path / "c.safetensors", stop_at=3)
+        learn_checkpoint_schema(path, stop_at=3)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def stopped(of_a_stopped_training, tmp_path):
+    """A copy of it to change."""
+    (tmp_path / "c.safetensors").write_bytes(of_a_stopped_training)
     return tmp_path / "c.safetensors"
 
 

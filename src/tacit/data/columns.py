@@ -365,14 +365,18 @@ def with_yes_no(table: Table, columns: Sequence[str]) -> Table:
     """
     import pandas as pd
 
-    frame, notes = table.frame, []
+    frame, notes, firsts = table.frame, [], {}
+    for column in columns:
+        cells = table.cells(column)
+        known = cells.notna().to_numpy()
+        if known.any():
+            firsts[column] = str(cells.iloc[known.argmax()]).strip().lower()
     for words in WORDS:
         changed = []
-        for column in columns:
-            cells = table.cells(column)
-            first = cells.dropna().iloc[:1].astype("str").str.strip().str.lower()
-            if not first.isin(words).all() or not len(first):  # most columns are numbers, and end here
+        for column, first in firsts.items():
+            if first not in words:  # most columns are numbers, and end here
                 continue
+            cells = table.cells(column)
             said = cells.astype("str").where(cells.notna()).str.strip().str.lower()
             if (said.isin(words) | cells.isna()).all():
                 place = table.columns.index(column)

@@ -219,9 +219,11 @@ def called_nodes(table: Table, roles: Columns, free: Sequence[str], called: list
     In a long table several rows have the same time. If each time has one row, and there are several columns of numbers,
     a column with one name describes the table, and one with several names is refused.
     """
+    if not called:
+        return called
     time = _time_of(table, roles, free)
     values = [column for column in free if column not in (time, *called) and table.is_numeric(column)]
-    if not called or time is None or len(values) < 2 or len(table.frame) < 2:
+    if time is None or len(values) < 2 or len(table.frame) < 2:
         return called
     if len(np.unique(table.times(time, roles.dayfirst)[0])) < len(table.frame):
         return called

@@ -295,8 +295,9 @@ def _with_evidence(
         return dataset, rules, None, config, []
     listener.stage("evidence: first look")
     layout, *_ = rules.usual_layout(config.graph.layout)
-    edges, index = rules.layout(layout), rules.index(layout)
+    edges = rules.layout(layout)
     require_memory(edges.evidence_bytes, "cpu", f"a fit over {edges.words}", f"{edges.smaller}, or {FEWER}")
+    index = rules.index(layout)
     with threads_for(len(dataset.nodes) ** 2):
         listener.stage("evidence: background")
         backgrounds = choose_backgrounds(dataset, rules, config)

@@ -34,6 +34,12 @@ def model_of(present, observation=None):
     return model
 
 
+def constant_fit(model, pairs):
+    """The fit that regimes start from, as the pipeline makes it."""
+    found = estimate_acting(model, pairs, replicas=0, intervals=False, switching=True)
+    model.load_state_dict(found.parameters, strict=False)
+
+
 def three_drivers(num_pairs, *, blocks="rows", probs=THREE, seed=0):
     """Three drivers and two nodes that read all of them: a regime for each pair and node, or for each pair."""
     rng, edges = torch.Generator().manual_seed(seed), probs.shape[1]
@@ -47,7 +53,7 @@ def three_drivers(num_pairs, *, blocks="rows", probs=THREE, seed=0):
     outputs = (acts * inputs[:, None, :edges]).sum(2) + 0.3 * torch.randn(num_pairs, 2, generator=rng)
     pairs = Pairs(inputs[..., None], torch.cat([torch.randn(num_pairs, 3, generator=rng), outputs], 1)[..., None])
     model = model_of(present)
-    model.load_state_dict(estimate_acting(model, pairs, replicas=0).parameters, strict=False)
+    constant_fit(model, pairs)
     return model, pairs
 
 
@@ -223,7 +229,7 @@ def test_regimes_that_last_have_larger_errors():
     last = torch.where(stays, -1, torch.arange(count)).cummax(0).values
     model, pairs = three_drivers(count, blocks="all")
     sorted_pairs = _with_regimes(pairs, (torch.rand(count, generator=rng) > 0.6).long()[last], rng)
-    model.load_state_dict(estimate_acting(model, sorted_pairs, replicas=0).parameters, strict=False)
+    constant_fit(model, sorted_pairs)
     alone, correlated = (
         regimes_by_likelihood(model, sorted_pairs, pairs, num_regimes=2, blocks="all", block=block) for block in (1, 60)
     )

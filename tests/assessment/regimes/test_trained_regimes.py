@@ -52,7 +52,7 @@ def test_regimes_of_the_whole_graph():
 
 def test_edges_of_a_row_that_come_together():
     together = torch.tensor([[[1.0, 1.0], [0.5, 0.0]], [[0.0, 0.0], [0.5, 0.0]]])
-    model, pairs, regime = system(together, [0.6, 0.4], by_row=True)
+    model, pairs, regime = system(together, [0.6, 0.4], 500, by_row=True)
     found = regimes_by_training(model, pairs, pairs, SETTINGS, num_regimes=2, compile=False)
     assert found.steps == ()
     assert found.blocks == "rows"

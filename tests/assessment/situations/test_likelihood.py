@@ -50,7 +50,9 @@ def constant_fit(pairs, counts=False):
         filters.own.data[:], filters.bias.data[:] = 1.6, 8.0
         graph.edge_logits.data = torch.logit(torch.where(GATED, 0.6, PRESENT.float()))
     else:
-        model.load_state_dict(acting(model, pairs, replicas=0).parameters, strict=False)
+        model.load_state_dict(
+            acting(model, pairs, replicas=0, intervals=False, switching=True).parameters, strict=False
+        )
     return model
 
 
@@ -177,7 +179,7 @@ def test_double_precision_and_missing_targets(rng):
     observed[::10], wrong[::10] = 0.0, 99.0
     some = Pairs(pairs.inputs.double(), wrong.double(), observed.double(), series=pairs.series)
     kept = torch.arange(700) % 10 > 0
-    model.load_state_dict(acting(model, some, replicas=0).parameters, strict=False)
+    model.load_state_dict(acting(model, some, replicas=0, intervals=False, switching=True).parameters, strict=False)
     one = vary_by_likelihood(model, [level()], some, GATED)
     other = vary_by_likelihood(model, [level()], some[kept], GATED)
     assert torch.allclose(one.p_values, other.p_values, rtol=0.5, equal_nan=True)

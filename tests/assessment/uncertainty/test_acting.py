@@ -13,6 +13,7 @@ from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.local import LocalModel, has_moment_estimate
 
 PRESENT = OFTEN > 0
+MOMENTS = {"intervals": False, "switching": True}  # without the likelihood, which takes nearly all of the time
 module = import_module("tacit.assessment.uncertainty.acting")  # the function has the name of its file
 
 
@@ -51,7 +52,7 @@ def test_a_curved_mean_is_not_taken_for_a_gate():
     noise = 0.2 * torch.randn(2000, 3, 1, generator=generator, dtype=torch.float64)
     targets = torch.stack([0.4 * inputs[:, 0] + bent, inputs[:, 1], inputs[:, 2]], 1) + noise
     present = torch.tensor([[False, True, True], [False, False, False], [False, False, False]])
-    found = acting(filter_model(present), Pairs(inputs, targets), replicas=0)
+    found = acting(filter_model(present), Pairs(inputs, targets), replicas=0, intervals=False)
     assert torch.equal(found.always, present)
 
 
@@ -81,7 +82,7 @@ def test_edges_that_always_act_leave_the_variance_to_the_noise():
     new = gate_pairs(5000, seed=99, **choices)
     for seed in range(4):
         model = filter_model(often > 0)
-        found = acting(model, gate_pairs(300, seed=seed, **choices), replicas=0)
+        found = acting(model, gate_pairs(300, seed=seed, **choices), replicas=0, intervals=False)
         model.load_state_dict(found.parameters, strict=False)
         described = model.describe(new.inputs, found.edge_probs[None, None])
         variance = model.observation.variance(described)[:, 0]
@@ -102,15 +103,6 @@ def test_an_answer_that_forecasts_worse_is_not_taken(pairs, found):
     assert adopt(model, bad, pairs[:300], tolerance=10)
 
 
-def test_the_present_state_does_not_matter(pairs, found):
-    """No start, no training: only which edges are learned counts."""
-    model = filter_model(PRESENT)
-    model.predictor.edge_weights.data.normal_(generator=torch.Generator().manual_seed(1))
-    again = acting(model, pairs)
-    assert torch.equal(again.edge_probs, found.edge_probs)
-    assert torch.equal(again.std_errors, found.std_errors)
-
-
 def test_resamples_that_do_not_keep_an_edge_have_it_at_0_and_do_not_count(pairs, refused):
     def keeps_less(rows):
         masks = PRESENT.repeat(len(rows), 1, 1)
@@ -119,7 +111,7 @@ def test_resamples_that_do_not_keep_an_edge_have_it_at_0_and_do_not_count(pairs,
         return masks
 
     model = filter_model(PRESENT)
-    found = acting(model, pairs, replicas=12, kept=keeps_less)
+    found = acting(model, pairs, replicas=12, kept=keeps_less, **MOMENTS)
     dropped = found.kept[:, 0, 2] == 0
     assert 0 < int(dropped.sum()) < 12
     assert not found.resampled[dropped][:, 0, 2].any()
@@ -130,14 +122,20 @@ def test_resamples_that_do_not_keep_an_edge_have_it_at_0_and_do_not_count(pairs,
     around = found.intervals()
     assert (float(around.low[2, 0]), float(around.high[2, 0])) == (0, 1)
     assert found.warnings == ["fewer than 4 of 12 resamples keep 1 of the edges: their errors are wide"]
-    every = acting(model, pairs, replicas=12, kept=lambda rows: torch.ones_like(PRESENT).repeat(len(rows), 1, 1))
+    every = acting(model, pairs, replicas=0, **MOMENTS)
     assert found.edge_probs[0, 2] == every.edge_probs[0, 2]  # the answer is that of the data as it is
     refused(acting, model, pairs, kept=lambda _: torch.ones(2, 2, dtype=torch.bool))
 
 
-def test_without_resamples(pairs, found):
-    alone = acting(filter_model(PRESENT), pairs, replicas=0)
+def test_without_resamples_and_from_another_state(pairs, found):
+    """No start, no training: only which edges are learned counts. Resamples change the errors by one factor only."""
+    model = filter_model(PRESENT)
+    model.predictor.edge_weights.data.normal_(generator=torch.Generator().manual_seed(1))
+    alone = acting(model, pairs, replicas=0)
     assert torch.equal(alone.edge_probs, found.edge_probs)
+    assert torch.equal(alone.ratios.std_errors(), found.ratios.std_errors())
+    for name in ("low", "high", "p_values", "nats"):
+        assert torch.allclose(getattr(alone.gates, name), getattr(found.gates, name), rtol=0, atol=0, equal_nan=True)
     assert torch.equal(alone.bagged, alone.edge_probs)
     assert alone.inflation.eq(1).all()
     assert not alone.wide.any()
@@ -147,9 +145,9 @@ def test_targets_that_are_missing_do_not_count(pairs):
     observed = torch.ones_like(pairs.targets)
     observed[::3, 0] = 0
     targets = torch.where(observed > 0, pairs.targets, 99.0)
-    some = acting(filter_model(PRESENT), Pairs(pairs.inputs, targets, observed), replicas=0)
+    some = acting(filter_model(PRESENT), Pairs(pairs.inputs, targets, observed), replicas=0, **MOMENTS)
     rows = torch.arange(1500) % 3 > 0
-    fewer = acting(filter_model(PRESENT), pairs[rows], replicas=0)
+    fewer = acting(filter_model(PRESENT), pairs[rows], replicas=0, **MOMENTS)
     assert torch.allclose(some.ratios.ratios[:2], fewer.ratios.ratios[:2])  # of the first node
     assert torch.allclose(some.ratios.std_errors()[:2], fewer.ratios.std_errors()[:2])
 
@@ -165,7 +163,7 @@ def test_a_node_with_many_columns_keeps_its_parameters(pairs, monkeypatch):
     monkeypatch.setattr(module, "MOST_COLUMNS", 7)  # one own column and two sources have 8, with one source 6
     model = filter_model(PRESENT)
     model.predictor.edge_weights.data.fill_(3.0)
-    found = acting(model, pairs, replicas=4)
+    found = acting(model, pairs, replicas=4, **MOMENTS)
     many = PRESENT.sum(1) == 2
     assert many.any()
     assert not many.all()
@@ -183,7 +181,7 @@ def test_edges_that_are_required_are_read_but_not_judged(pairs):
     graph = BernoulliGraph(torch.where(OFTEN == 1, 1.0, torch.where(PRESENT, 0.3, 0.0)).float(), fixed=OFTEN % 1 == 0)
     model = filter_model(PRESENT)
     model.graph = graph.double()
-    found = acting(model, pairs, replicas=0)
+    found = acting(model, pairs, replicas=0, intervals=False)
     assert torch.equal(found.learned, OFTEN % 1 > 0)
     assert not found.always.any()
     assert ((found.edge_probs - OFTEN).abs() < 0.1).all()
