@@ -30,7 +30,7 @@ from benchmarks.targets import __main__ as targets_page  # noqa: E402
 
 from benchmarks import speed_page, trust_page  # noqa: E402
 from tacit.experiments import runner  # noqa: E402
-from tacit.experiments.registry import STUDIES  # noqa: E402
+from tacit.experiments.runner import STUDIES  # noqa: E402
 
 Complaints = Iterator[str]
 

@@ -57,8 +57,8 @@ def test_the_same_records_as_in_one_process(address, tmp_path):
 
 def test_a_training_there_equals_one_here(address):
     task = "known-000500"
-    with workers(TINY, scheduler=address) as pool:
-        found = dict(pool.records(SampleSize(), [task], TINY))
+    with workers(TINY, scheduler=address) as (_, outcomes):
+        found = dict(outcomes(SampleSize(), [task], TINY))
     assert numbers(found[task]) == numbers(do_task(SampleSize(), task, TINY))
 
 

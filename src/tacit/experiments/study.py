@@ -124,7 +124,7 @@ RunTasks = Callable[[Study, Sequence[str], Options], Outcomes]
 def do_task(study: Study, task: str, options: Options, listener: Listener | None = None) -> Values:
     """Run one task and return its record, with the device and versions of this process.
 
-    >>> from tacit.experiments.counterexample import Counterexample
+    >>> from tacit.experiments.theory import Counterexample
     >>> record = do_task(Counterexample(), "curves", Options(quick=True))
     >>> sorted(record)
     ['curves', 'device', 'options', 'seconds', 'versions']
