@@ -315,13 +315,14 @@ class EdgeRules:
 
     def __post_init__(self) -> None:
         believed = self._beliefs[0]
-        self._refuse(
-            _both(self._required, self._forbidden), "required and forbidden both name edge {}; drop one of them"
-        )
-        self._refuse(_both(believed, self._forbidden), "priors names edge {}, which is forbidden; drop one of them")
-        self._refuse(_both(believed, self._required), "priors names edge {}, which is required; drop one of them")
         ranged = torch.tensor(sorted(self.lag_ranges.by_place if self.lag_ranges else ()), dtype=torch.long)
-        self._refuse(_both(ranged, self._forbidden), "lags names edge {}, which is forbidden; drop one of them")
+        for named, others, text in (
+            (self._required, self._forbidden, "required and forbidden both name edge {}"),
+            (believed, self._forbidden, "priors names edge {}, which is forbidden"),
+            (believed, self._required, "priors names edge {}, which is required"),
+            (ranged, self._forbidden, "lags names edge {}, which is forbidden"),
+        ):
+            self._refuse(named[torch.isin(named, others)], f"{text}; drop one of them")
         for name, named in (("required", self._required), ("priors", believed), ("lags", ranged)):
             loops = self._are_loops(named)
             if not self.self_loops:
@@ -338,7 +339,18 @@ class EdgeRules:
             not self.symmetric,
             "symmetric must be false if edges may act within a step, got true; leave out symmetric or simultaneous",
         )
-        self._refuse_cycles(self._required[self._only_within_step(self._required)])
+        # Edges that must act within the step may not form a cycle: no node order would satisfy them.
+        parents: dict[int, set[int]] = {}
+        for place in self._required[self._only_within_step(self._required)].tolist():
+            parents.setdefault(place // len(self.nodes), set()).add(place % len(self.nodes))
+        try:
+            TopologicalSorter(parents).prepare()
+        except CycleError as error:
+            cycle = " -> ".join(self.nodes[node] for node in error.args[1])
+            raise InputError(
+                f"required edges that act only within the step (max_lag = 0) must not form a cycle, got {cycle}; "
+                "raise max_lag of one of them, or leave it out"
+            ) from None
 
     @cached_property
     def allowed(self) -> EdgeMask:
@@ -596,27 +608,8 @@ class EdgeRules:
         _, high = self.lag_ranges.limits(places % len(self.nodes), places // len(self.nodes))
         return (high == 0) & ~self._are_loops(places)
 
-    def _refuse_cycles(self, within_step: Places) -> None:
-        """Raise an error if edges that must act within the step form a cycle: no node order would satisfy them."""
-        parents: dict[int, set[int]] = {}
-        for place in within_step.tolist():
-            parents.setdefault(place // len(self.nodes), set()).add(place % len(self.nodes))
-        try:
-            TopologicalSorter(parents).prepare()
-        except CycleError as error:
-            cycle = " -> ".join(self.nodes[node] for node in error.args[1])
-            raise InputError(
-                f"required edges that act only within the step (max_lag = 0) must not form a cycle, got {cycle}; "
-                "raise max_lag of one of them, or leave it out"
-            ) from None
-
     def _refuse(self, wrong: Places, text: str) -> None:
         """Raise :class:`InputError` about the first edge, if there are any."""
         if len(wrong):
             target, source = divmod(int(wrong[0]), len(self.nodes))
             raise InputError(text.format(self._named.edge(source, target)))
-
-
-def _both(one: Places, other: Int[Tensor, " other"]) -> Int[Tensor, " both"]:
-    """Return the edges that are in both."""
-    return one[torch.isin(one, other)]
