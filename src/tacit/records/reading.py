@@ -102,7 +102,14 @@ def read_record(directory: Path) -> Record:
     """Read ``record.json`` only."""
     with _said_in_one_line(directory):
         data = read_file(directory / RECORD)
-        _require_format(directory, read_object(data))
+        found = read_object(data).get("format")
+        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+            raise ValueError(f"{RECORD} has no format")
+        if found != FORMAT:
+            raise InputError(
+                f"{directory} has format {found}, this tacit reads format {FORMAT}; use the version that wrote it, or "
+                f"{RUN_AGAIN}"
+            )
         return Record.model_validate(read_sealed(data))
 
 
@@ -128,18 +135,6 @@ def read_one_run(directory: Path, what: str = "RUN") -> Run:
     return read_run(directory)
 
 
-def _require_format(directory: Path, fields: dict[str, Any]) -> None:
-    """Raise :class:`InputError` if this version of tacit cannot read the format of a record."""
-    found = fields.get("format")
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ValueError(f"{RECORD} has no format")
-    if found != FORMAT:
-        raise InputError(
-            f"{directory} has format {found}, this tacit reads format {FORMAT}; use the version that wrote it, or "
-            f"{RUN_AGAIN}"
-        )
-
-
 def _belonging(directory: Path, name: str, record: Record) -> str:
     """Return the text of a file of the run, after checking its checksum."""
     data = read_file(directory / name)
@@ -158,20 +153,18 @@ def _said_in_one_line(directory: Path) -> Iterator[None]:
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         if (directory / CALL).is_file():
             raise InputError(f"{directory} is not finished; resume with {resuming(directory)}") from None
-        raise InputError(_words(directory, error)) from None
-
-
-def _words(directory: Path, error: Exception) -> str:
-    if isinstance(error, OSError):
-        return (
-            f"{directory} must be a run directory, but {Path(str(error.filename)).name} cannot be read "
-            f"({error.strerror}); pass the directory that a tacit command wrote"
-        )
-    if isinstance(error, ChangedError):
-        return f"{directory / str(error)} has changed since the run wrote it (its checksum does not match); {PUT_BACK}"
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return f"{directory} is a damaged run ({where}{': ' if where else ''}{first['msg']}); {RUN_AGAIN}"
-    lacking = "lacks " if isinstance(error, KeyError) else ""
-    return f"{directory} is a damaged run ({lacking}{error}); {RUN_AGAIN}"
+        if isinstance(error, OSError):
+            raise InputError(
+                f"{directory} must be a run directory, but {Path(str(error.filename)).name} cannot be read "
+                f"({error.strerror}); pass the directory that a tacit command wrote"
+            ) from None
+        if isinstance(error, ChangedError):
+            raise InputError(
+                f"{directory / str(error)} has changed since the run wrote it (its checksum does not match); {PUT_BACK}"
+            ) from None
+        damage = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            damage = f"{where}{': ' if where else ''}{first['msg']}"
+        raise InputError(f"{directory} is a damaged run ({damage}); {RUN_AGAIN}") from None
