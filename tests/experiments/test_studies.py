@@ -53,7 +53,7 @@ def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
     text = run_study(name, tmp_path, TINY)
     assert text.startswith(f"## {name}")
     records = runner.read_records(tmp_path / name)
-    assert set(records) == {task.name for task in STUDIES[name].tasks()}
+    assert set(records) == set(STUDIES[name].tasks())
     assert all(values["seconds"] >= 0 and values["options"]["quick"] for values in records.values())
     for table in STUDIES[name].tables(records):
         assert table.rows

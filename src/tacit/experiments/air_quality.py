@@ -15,7 +15,7 @@ from torch import Tensor
 from tacit.assessment.evaluation import forecast_scores, gaussian_scores, persistence, residual_sigmas
 from tacit.data import Pairs, Series, SeriesPairs, Split, Windows, load_beijing_air, read_aqi36, ridge_regression
 from tacit.experiments.replication import mean_and_deviation, put, quick_note, rounded
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Tasks, Values
 from tacit.graph import BernoulliGraph, nearest_candidates
 from tacit.losses import EnergyScore
 from tacit.observation import HeadGaussianNoise
@@ -47,10 +47,10 @@ class AirQuality(Study):
     title = "PM2.5 in Beijing, one and six hours ahead: a learned graph and controls (36 stations with --data)."
     takes_data = True
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per horizon and graph, and one per horizon for the simple forecasts."""
-        graphs = [Task(f"{kind}-{hours}h", partial(self._work, kind, hours)) for hours in HORIZONS for kind in GRAPHS]
-        return [*(Task(f"simple-{hours}h", partial(self._simple, hours)) for hours in HORIZONS), *graphs]
+        simple: Tasks = {f"simple-{hours}h": partial(self._simple, hours) for hours in HORIZONS}
+        return simple | {f"{kind}-{hours}h": partial(self._work, kind, hours) for hours in HORIZONS for kind in GRAPHS}
 
     def _work(self, kind: str, hours: int, options: Options, listener: Listener) -> Values:
         series, made = _prepared(options, hours)

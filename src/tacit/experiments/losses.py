@@ -30,7 +30,7 @@ from tacit.experiments.replication import (
 )
 from tacit.experiments.study import LOSS_METRICS as METRICS
 from tacit.experiments.study import LOSS_TABLE as PAPER
-from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Task, Values
+from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Tasks, Values
 from tacit.randomness import generator_for
 from tacit.report import bands
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -54,13 +54,10 @@ class Losses(Study):
     name = "losses"
     title = "What each loss learns on the 12-node system (the paper's main table)."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per row and kind of psi."""
-        return [
-            Task(f"{psi}-{row}", partial(self._work, row, psi))
-            for psi in ("learned", "known")
-            for row in (*PAPER, "ours")
-        ]
+        rows = (*PAPER, "ours")
+        return {f"{psi}-{row}": partial(self._work, row, psi) for psi in ("learned", "known") for row in rows}
 
     def _work(self, row: str, psi: str, options: Options, listener: Listener) -> Values:
         system, pairs = CommunitySystem(), paper_pairs(options)
@@ -195,12 +192,10 @@ class Validation(Study):
     name = "validation"
     title = "Distribution loss, error on theta and point error during training with MMD (the paper's first results)."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per setting, and the optimal values."""
-        return [
-            Task("optimal", self._optimal),
-            *(Task(_slug(name), partial(self._work, *SETTINGS[name])) for name in SETTINGS),
-        ]
+        settings: Tasks = {_slug(name): partial(self._work, *setting) for name, setting in SETTINGS.items()}
+        return {"optimal": self._optimal, **settings}
 
     def _work(self, baseline: str, psi: str, options: Options, listener: Listener) -> Values:
         system, pairs = CommunitySystem(), paper_pairs(options)
@@ -306,9 +301,9 @@ class Variance(Study):
     name = "variance"
     title = "Steps until the mean absolute error on theta falls below a value, psi known, the paper's schedule."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per gradient estimator."""
-        return [Task(_slug(name), partial(self._work, config)) for name, config in WAYS.items()]
+        return {_slug(name): partial(self._work, config) for name, config in WAYS.items()}
 
     def _work(self, config: ModelConfig, options: Options, listener: Listener) -> Values:
         system, pairs = CommunitySystem(), paper_pairs(options)

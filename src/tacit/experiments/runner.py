@@ -95,7 +95,7 @@ def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | 
             with made(folder):
                 write_atomic(folder / f"{task}.json", f"{json.dumps(record)}\n".encode())
 
-        name, tasks, folder = study.name, [task.name for task in study.tasks()], there / "records"
+        name, tasks, folder = study.name, list(study.tasks()), there / "records"
         missing = [task for task in tasks if not (folder / f"{task}.json").exists()]
         done = len(tasks) - len(missing)
         if pool is None:
@@ -154,7 +154,7 @@ def results_page(directory: Path, studies: Collection[Study], words: str = WORDS
     spent: dict[str, tuple[list[str], list[float], list[float]]] = {}  # by device
     for study in studies:
         records = read_records(directory / study.name)
-        if not {task.name for task in study.tasks()} <= records.keys():
+        if not study.tasks().keys() <= records.keys():
             missing.append(study.name)
             continue
         parts.append(section(study, directory, said))
@@ -203,7 +203,7 @@ def read_records(directory: Path) -> dict[str, Values]:
 
 def _require_same_options(study: Study, directory: Path, options: Options) -> None:
     """Refuse to mix records of other options with new ones; ``directory`` is that of the study."""
-    tasks = [task.name for task in study.tasks()]
+    tasks = study.tasks()
     for name, values in read_records(directory).items():
         there = values.get("options", {})
         if name in tasks and (there.get("seeds"), there.get("quick")) != (options.seeds, options.quick):

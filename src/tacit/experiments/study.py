@@ -62,14 +62,7 @@ class Options:
 
 
 Work = Callable[[Options, Listener], Values]
-
-
-@dataclass(frozen=True)
-class Task:
-    """An independent part of a study: its name and its work."""
-
-    name: str
-    run: Work
+Tasks = dict[str, Work]  # the independent parts of a study by name
 
 
 @dataclass(frozen=True)
@@ -99,7 +92,7 @@ class Study(ABC):
     takes_data: ClassVar[bool] = False  # whether it uses --data if it is given
 
     @abstractmethod
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """Return the independent tasks."""
 
     @abstractmethod
@@ -130,8 +123,7 @@ def do_task(study: Study, task: str, options: Options, listener: Listener | None
     ['curves', 'device', 'options', 'seconds', 'versions']
     """
     start = time.perf_counter()
-    work = next(one for one in study.tasks() if one.name == task)
-    values = work.run(options, listener or Listener())
+    values = study.tasks()[task](options, listener or Listener())
     return {
         **values,
         "options": options.for_record(),

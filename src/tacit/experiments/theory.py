@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tacit.assessment.evaluation import predictive_metrics
 from tacit.experiments.replication import NUM_PAIRS, PAPER_MODEL, QUICK_PAIRS, quick_note
-from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Task, Values
+from tacit.experiments.study import OPTIMAL_NOTE, Listener, Options, Records, Study, Table, Tasks, Values
 from tacit.losses import MMD, EnergyScore
 from tacit.randomness import generator_for
 from tacit.report import COLOURS, PROBABILITY_COLOURS
@@ -30,9 +30,9 @@ class System(Study):
     name = "system"
     title = "Communities of six nodes; both directions of every edge drawn, and every self-loop, have theta* = 0.75."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One task, which samples and trains nothing."""
-        return [Task("optimal", self._work)]
+        return {"optimal": self._work}
 
     def _work(self, options: Options, listener: Listener) -> Values:
         system = CommunitySystem()
@@ -97,9 +97,9 @@ class Counterexample(Study):
     name = "counterexample"
     title = "One edge with theta* = 0.75, f(x, 1) = 1 > f(x, 0) = 0: each loss as a function of theta, by enumeration."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """Return one task: a sum over two graphs."""
-        return [Task("curves", self._work)]
+        return {"curves": self._work}
 
     def _work(self, options: Options, listener: Listener) -> Values:
         del options, listener
@@ -156,9 +156,9 @@ class Injectivity(Study):
         "(the paper's lemma); rows of A x, and tanh of them, then are too."
     )
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per number of nodes."""
-        return [Task(f"nodes-{size}", partial(self._work, size)) for size in SIZES]
+        return {f"nodes-{size}": partial(self._work, size) for size in SIZES}
 
     def _work(self, size: int, options: Options, listener: Listener) -> Values:
         del options, listener

@@ -19,7 +19,7 @@ from tacit.experiments.replication import (
     rounded,
     train_and_describe,
 )
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Tasks, Values
 from tacit.graph import BernoulliGraph
 from tacit.predictors import ConvolutionStack
 from tacit.randomness import generator_for
@@ -43,9 +43,9 @@ class Perturbed(Study):
     name = "perturbed"
     title = "psi fixed at (1 + delta) psi*, delta uniform up to a largest perturbation, a new one for each run."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per size of the perturbation; the runs are replicas, each with its own psi."""
-        return [Task(f"up-to-{size}", partial(self._work, size)) for size in PERTURBED]
+        return {f"up-to-{size}": partial(self._work, size) for size in PERTURBED}
 
     def _work(self, size: float, options: Options, listener: Listener) -> Values:
         system, pairs = CommunitySystem(), paper_pairs(options)
@@ -106,9 +106,9 @@ class Misconfigured(Study):
     name = "misconfigured"
     title = "psi true, the 14 true entries that touch nodes 2 and 3 fixed at 0.25 instead of 0.75, the rest learned."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """All runs at once."""
-        return [Task("runs", self._work)]
+        return {"runs": self._work}
 
     def _work(self, options: Options, listener: Listener) -> Values:
         system, pairs = CommunitySystem(), paper_pairs(options)
@@ -186,9 +186,9 @@ class GenericGNN(Study):
         "diagonal of theta is not identifiable."
     )
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per list of widths."""
-        return [Task(_slug(widths), partial(self._work, widths)) for widths in STACKS]
+        return {_slug(widths): partial(self._work, widths) for widths in STACKS}
 
     def _work(self, widths: tuple[int, ...], options: Options, listener: Listener) -> Values:
         system, pairs = CommunitySystem(), paper_pairs(options)
@@ -247,9 +247,9 @@ class LearnedGraph(Study):
     name = "learned-graph"
     title = "theta and psi learned together with the paper's settings; kept: the run with the lowest validation loss."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """All runs at once."""
-        return [Task("runs", self._work)]
+        return {"runs": self._work}
 
     def _work(self, options: Options, listener: Listener) -> Values:
         system, pairs = CommunitySystem(), paper_pairs(options)
@@ -290,9 +290,9 @@ class LargerGraph(Study):
     name = "larger-graph"
     title = "20 communities, 120 nodes, 35,000 pairs, psi known, MMD at node scope."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One training."""
-        return [Task("run", self._work)]
+        return {"run": self._work}
 
     def _work(self, options: Options, listener: Listener) -> Values:
         system = CommunitySystem(community_edge_probs(QUICK_COMMUNITIES if options.quick else COMMUNITIES))
@@ -341,9 +341,9 @@ class NumGraphs(Study):
     name = "num-graphs"
     title = "psi known, graphs drawn separately for each pair, joint scope: the effect of more graphs."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per loss and number."""
-        return [Task(f"{loss}-{number:02}", partial(self._work, loss, number)) for loss in LOSSES for number in NUMBERS]
+        return {f"{loss}-{number:02}": partial(self._work, loss, number) for loss in LOSSES for number in NUMBERS}
 
     def _work(self, loss: str, number: int, options: Options, listener: Listener) -> Values:
         system, pairs = CommunitySystem(), paper_pairs(options)
