@@ -260,12 +260,11 @@ class LagRanges:
     def limits(self, source: EdgeList, target: EdgeList) -> tuple[EdgeList, EdgeList]:
         """Return the smallest and the largest lag of some edges, without lag 0; (1, 0) if they act only at lag 0."""
         places = torch.tensor(sorted(self.by_place), dtype=torch.long)
-        named = [self.by_place[place] for place in places.tolist()]
+        ranges = [self.default, *(self.by_place[place] for place in places.tolist())]
+        lows = [max(one.low or 1, 1) for one in ranges]
+        highs = [NO_LIMIT if one.high is None else one.high for one in ranges]
         wanted, found = target * self.num_nodes + source, []
-        for usual, values in (
-            (_lagged_low(self.default), [_lagged_low(one) for one in named]),
-            (_lagged_high(self.default), [_lagged_high(one) for one in named]),
-        ):
+        for usual, *values in (lows, highs):
             limit = torch.full_like(wanted, usual)
             if len(places):
                 place = torch.searchsorted(places, wanted).clamp_max(len(places) - 1)
@@ -279,14 +278,6 @@ class LagRanges:
         low, high = self.limits(source, target)
         lags = horizon + torch.arange(window).flip(0)
         return (low[:, None] <= lags) & (lags <= high[:, None])
-
-
-def _lagged_low(lags: LagRange) -> int:
-    return max(lags.low or 1, 1)
-
-
-def _lagged_high(lags: LagRange) -> int:
-    return NO_LIMIT if lags.high is None else lags.high
 
 
 @dataclass(frozen=True, eq=False)
