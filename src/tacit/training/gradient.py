@@ -235,16 +235,19 @@ def gradient_of_one(model: LatentGraphModel) -> Callable[..., tuple[Tensor, ...]
     def gradient(*tensors: Tensor) -> tuple[Tensor, ...]:
         parameters = dict(zip(names, tensors, strict=False))
         constants = dict(zip(known, tensors[len(names) :], strict=False))
-        batch = tensors[len(names) + len(known) :]
-        if (
-            batch[2].dtype == torch.uint8
-        ):  # uniforms are computed inside the program, which reads a quarter of the memory
-            inputs, targets, bytes_, fraction, *observed = batch
-            batch = inputs, targets, uniforms_from(bytes_, fraction), *observed
+        batch = _with_uniforms(tensors[len(names) + len(known) :])
         gradients, outputs = grad(objective, has_aux=True)(parameters, constants, *batch)
         return (*(gradients[name] for name in names), *outputs)
 
     return gradient
+
+
+def _with_uniforms(batch: Batch) -> Batch:
+    """Compute the uniforms of a batch from their bits inside the program, which reads a quarter of the memory."""
+    if batch[2].dtype != torch.uint8:
+        return batch
+    inputs, targets, bytes_, fraction, *observed = batch
+    return inputs, targets, uniforms_from(bytes_, fraction), *observed
 
 
 def _spread(values: Sequence[Tensor], running: Sequence[int], num_replicas: int) -> Tensor:
