@@ -218,12 +218,12 @@ def test_reading_foreign_or_damaged_runs(finished, tmp_path, wrong_call):
 
 
 def test_a_failed_write_leaves_nothing_behind(tiny, tmp_path, monkeypatch, capsys):
-    import tacit.records.writing
+    import tacit.records.run
 
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tacit.records.writing, "pack_model", full)
+    monkeypatch.setattr(tacit.records.run, "pack_model", full)
     assert call("demo", "--config", tiny, "--out", tmp_path / "out") == 1
     assert "No space left on device" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -81,7 +81,6 @@ def small_disk(tmp_path):
 def not_root():
     """What lets a process go on as a user who is not root, who may be unable to import what is not there yet."""
     importlib.import_module("tacit.experiments.runner")
-    importlib.import_module("tacit.experiments.registry")
     if os.geteuid() != 0:
         return lambda: None
     nobody = pwd.getpwnam("nobody")

@@ -30,7 +30,7 @@ from benchmarks.targets import __main__ as targets_page  # noqa: E402
 
 from benchmarks import speed_page, trust_page  # noqa: E402
 from tacit.experiments import runner  # noqa: E402
-from tacit.experiments.registry import STUDIES  # noqa: E402
+from tacit.experiments.runner import STUDIES  # noqa: E402
 
 Complaints = Iterator[str]
 
@@ -75,7 +75,7 @@ def studies() -> Complaints:
         seeds = {one["seeds"] for one in options}
         if any(one["quick"] for one in options) or len(seeds) != 1 or min(seeds) < FEWEST_SEEDS:
             yield f"docs/results/{name} must hold runs of full size with {FEWEST_SEEDS} seeds or more, all with as many"
-        if {task.name for task in study.tasks()} != set(records):
+        if set(study.tasks()) != set(records):
             yield f"docs/results/{name} must hold a record of each task, got {sorted(records)}"
         for figure in study.figures(records):
             if not (RESULTS / name / f"{figure}.png").is_file():

@@ -33,7 +33,7 @@ from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.config import ModelConfig
 from tacit.data import Pairs
 from tacit.experiments.replication import column, describe, mean_and_deviation, put, quick_note, train
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Tasks, Values, Work
 from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -71,9 +71,9 @@ class CorrelatedEdges(Study):
     name = "correlated-edges"
     title = "The paper's 12 nodes with correlated edges, psi known; the model assumes independent edges."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per kind of correlation, loss and scope."""
-        return [Task(_name(ties, *key), _work(ties, *key)) for ties in WORDS for key in CONFIGS]
+        return {_name(ties, *key): _work(ties, *key) for ties in WORDS for key in CONFIGS}
 
     def tables(self, records: Records) -> list[Table]:
         """Marginals, loss above the best possible, and the verdict of the fit test."""

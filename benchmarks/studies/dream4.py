@@ -14,7 +14,7 @@ from benchmarks.studies.known_graphs import PriorRule, Problem, compare, sparse
 from matplotlib.figure import Figure
 
 from tacit.experiments.replication import quick_note
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Tasks, Values, Work
 
 NETWORKS, QUICK_NETWORKS = range(1, 6), range(1, 2)
 WINDOW = 1  # the change of a gene is a function of the present values: a differential equation
@@ -50,9 +50,9 @@ class DREAM4(Study):
     title = "DREAM4 gene networks: edges found from time series alone, compared with ridge and lasso."
     needs_data = "the folder of DREAM4, with insilico_size10_1_timeseries.tsv and the like"
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per size and prior, with the five networks in it."""
-        return [Task(name, _work(setting)) for name, setting in SETTINGS.items()]
+        return {name: _work(setting) for name, setting in SETTINGS.items()}
 
     def tables(self, records: Records) -> list[Table]:
         """How well the edges are ranked. What another prior would have given is in the records only."""

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from tacit.config import AssessmentOptions, DataOptions
 from tacit.experiments.replication import mean_and_deviation, quick_note
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Tasks, Values, Work
 from tacit.sklearn import LatentGraphForecaster
 
 NODES, ROWS, LAGS, DENSITY = 10, 2_000, 4, 0.15
@@ -79,9 +79,9 @@ class EdgeLags(Study):
         "`tacit fit --quick`: is the dominant lag of each listed edge the true one?"
     )
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per kind of system."""
-        return [Task(name, _work(variant)) for name, variant in VARIANTS.items()]
+        return {name: _work(variant) for name, variant in VARIANTS.items()}
 
     def tables(self, records: Records) -> list[Table]:
         """Shares of right lags, overall and by how sure they are; AUROC of the edges beside."""

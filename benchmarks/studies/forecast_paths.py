@@ -11,7 +11,7 @@ from benchmarks.studies.var_system import VARSystem
 
 from tacit.config import AssessmentOptions, FitConfig
 from tacit.experiments.replication import quick_note
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Tasks, Values, Work
 from tacit.pipeline import conclude, learn, path_table, read_table, resolve
 
 STEPS = 24
@@ -52,9 +52,9 @@ class ForecastPaths(Study):
     name = "forecast-paths"
     title = "Paths of 24 steps on VARs with 10 nodes: the share of later values inside the intervals."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per setting."""
-        return [Task(name, _work(setting)) for name, setting in SETTINGS.items()]
+        return {name: _work(setting) for name, setting in SETTINGS.items()}
 
     def tables(self, records: Records) -> list[Table]:
         """The shares at some steps, and the lowest and highest over all steps, for each level."""

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from tacit.data.regression import ridge_regression
 from tacit.experiments.replication import mean_and_deviation, quick_note
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Tasks, Values, Work
 from tacit.report.matrix import heatmap_pair
 from tacit.training import CosineDecay, FitSettings
 
@@ -58,9 +58,9 @@ class GPVAR(Study):
     name = "gpvar"
     title = "GPVAR of Cini et al.: the graph behind a noisy series, psi known and learned, compared with regressions."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per method and length of series; the runs are series of their own."""
-        return [Task(name, _work(setting)) for name, setting in SETTINGS.items()]
+        return {name: _work(setting) for name, setting in SETTINGS.items()}
 
     def tables(self, records: Records) -> list[Table]:
         """How many edges are right, and how far the point prediction is from the best possible."""

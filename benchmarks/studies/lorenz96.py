@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tacit.data.regression import RIDGE_PENALTIES, ridge_path
 from tacit.errors import require
 from tacit.experiments.replication import quick_note
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Tasks, Values, Work
 
 SYSTEMS = {"F_10": "Lorenz-96, F = 10", "F_40": "Lorenz-96, F = 40", "S_30": "VAR"}
 LENGTHS = {"F_10": (250, 500, 1000), "F_40": (250, 500), "S_30": (500, 1000)}
@@ -35,9 +35,9 @@ class Lorenz96(Study):
     title = "Lorenz-96 and VAR systems of Khanna and Tan: edges found from short series, compared with ridge and lasso."
     needs_data = "the folder of the Lorenz-96 and VAR sets, with F_10_T_250_dataset_1.npz and the like"
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per system and length, with its series in it."""
-        return [Task(group, _work(group)) for group in GROUPS]
+        return {group: _work(group) for group in GROUPS}
 
     def tables(self, records: Records) -> list[Table]:
         """How well the edges are ranked, for each system and length."""

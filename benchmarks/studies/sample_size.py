@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from tacit.assessment.evaluation import edge_prob_errors, oracle_edge_prob_mae
 from tacit.data import Pairs
 from tacit.experiments.replication import OUR_MODEL, column, mean_and_deviation, predictor_for, quick_note
-from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Tasks, Values, Work
 from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for
 from tacit.systems import CommunitySystem
@@ -38,9 +38,9 @@ class SampleSize(Study):
     name = "sample-size"
     title = "The paper's 12 nodes, 500 to 100,000 training pairs, energy score at node scope, and an oracle's error."
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """One per size, with psi known and learned."""
-        return [Task(_name(psi, size), _work(psi, size)) for psi in PSI for size in SIZES]
+        return {_name(psi, size): _work(psi, size) for psi in PSI for size in SIZES}
 
     def tables(self, records: Records) -> list[Table]:
         """Errors over all entries; the figure has those over the true edges too."""

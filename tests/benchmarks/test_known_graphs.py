@@ -89,7 +89,7 @@ def test_a_study_runs_draws_and_continues_and_keeps_no_path(name, fixture, tmp_p
     text = run_study(name, tmp_path / "out", options)
     study = {"dream4": DREAM4(), "lorenz96": Lorenz96()}[name]
     records = runner.read_records(tmp_path / "out" / name)
-    assert set(records) == {task.name for task in study.tasks()}
+    assert set(records) == set(study.tasks())
     assert {values["options"]["data"] for values in records.values()} == {data.name}
     assert str(tmp_path) not in json.dumps(records)
     assert "cut short (--quick)" in text

@@ -16,7 +16,7 @@ from tacit.experiments.study import do_task
 from tacit.experiments.workers import _what_fails_here, workers
 
 TINY = Options(seeds=2, quick=True)
-TASKS = [task.name for task in STUDIES["injectivity"].tasks()]  # of a study that trains nothing
+TASKS = list(STUDIES["injectivity"].tasks())  # of a study that trains nothing
 LOCAL = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
 
 
@@ -57,8 +57,8 @@ def test_the_same_records_as_in_one_process(address, tmp_path):
 
 def test_a_training_there_equals_one_here(address):
     task = "known-000500"
-    with workers(TINY, scheduler=address) as pool:
-        found = dict(pool.records(SampleSize(), [task], TINY))
+    with workers(TINY, scheduler=address) as (_, outcomes):
+        found = dict(outcomes(SampleSize(), [task], TINY))
     assert numbers(found[task]) == numbers(do_task(SampleSize(), task, TINY))
 
 
@@ -78,7 +78,6 @@ def test_what_was_done_before_a_failure_is_kept(address, tmp_path, end, message)
 
         from tacit.errors import TrainingError
         from tacit.experiments import STUDIES
-        from tacit.experiments.study import Task
 
         def fail(options, listener):
             deadline = time.monotonic() + 60
@@ -90,7 +89,7 @@ def test_what_was_done_before_a_failure_is_kept(address, tmp_path, end, message)
 
         study = type(STUDIES["injectivity"])
         study.spoiled = study.tasks
-        study.tasks = lambda self: [*self.spoiled()[:-1], Task(last, fail)]
+        study.tasks = lambda self: self.spoiled() | {last: fail}
 
     def repair():
         from tacit.experiments import STUDIES

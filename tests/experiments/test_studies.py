@@ -8,12 +8,11 @@ import torch
 from joblib import cpu_count
 
 from tacit.experiments import STUDIES, Listener, Options, replication, runner
-from tacit.experiments.injectivity import injective, off_all_hyperplanes
-from tacit.experiments.losses import elbo_grid, p_value
-from tacit.experiments.misconfigured import masks
+from tacit.experiments.losses import elbo_grid, p_value, steps_to
 from tacit.experiments.replication import column, good_runs, mean_and_deviation
 from tacit.experiments.study import Table
-from tacit.experiments.variance import steps_to
+from tacit.experiments.theory import injective, off_all_hyperplanes
+from tacit.experiments.variations import masks
 from tacit.systems import community_edge_probs
 
 TINY = Options(seeds=2, quick=True)
@@ -31,7 +30,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(replication, "QUICK_EPOCHS", 1)
     plain = replication.fit
     monkeypatch.setattr(replication, "fit", lambda *parts, **options: plain(*parts, **{**options, "compile": False}))
-    monkeypatch.setattr("tacit.experiments.system.QUICK_PAIRS", 300)
+    monkeypatch.setattr("tacit.experiments.theory.QUICK_PAIRS", 300)
     monkeypatch.setattr("tacit.assessment.evaluation.metrics.POINT_GRAPHS", 50)
 
 
@@ -54,7 +53,7 @@ def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
     text = run_study(name, tmp_path, TINY)
     assert text.startswith(f"## {name}")
     records = runner.read_records(tmp_path / name)
-    assert set(records) == {task.name for task in STUDIES[name].tasks()}
+    assert set(records) == set(STUDIES[name].tasks())
     assert all(values["seconds"] >= 0 and values["options"]["quick"] for values in records.values())
     for table in STUDIES[name].tables(records):
         assert table.rows

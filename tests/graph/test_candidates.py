@@ -95,7 +95,7 @@ def test_far_from_the_origin_the_nearest_are_still_exact(rng):
 def test_blocks_of_neighbours_do_not_matter(rng, monkeypatch, block):
     places = torch.rand(50, 2, generator=rng).round(decimals=1)
     whole = nearest_candidates(places, 4, metric="euclidean")
-    monkeypatch.setattr(nearest, "BLOCK_BYTES", block)
+    monkeypatch.setattr(nearest, "TREE_BYTES", block)
     assert torch.equal(nearest_candidates(places, 4, metric="euclidean").sources, whole.sources)
 
 
@@ -109,7 +109,7 @@ def test_twenty_thousand_nodes_need_memory_for_their_edges(rng):
     tracemalloc.stop()
     assert candidates.sources.shape == (20_000, 10)
     assert candidates.used.all()
-    assert peak < nearest.BLOCK_BYTES + 20_000 * 10 * EDGE_BYTES
+    assert peak < nearest.TREE_BYTES + 20_000 * 10 * EDGE_BYTES
     assert peak < 20_000**2 / 5
     few = torch.arange(0, 20_000, 500)
     for node in few.tolist():

@@ -293,12 +293,12 @@ def test_ctrl_c_keeps_what_was_learned(folder, tmp_path, monkeypatch, capsys):
 
 
 def test_a_failed_write_leaves_only_what_it_takes_to_go_on(folder, tmp_path, monkeypatch, capsys):
-    import tacit.records.writing
+    import tacit.records.run
 
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tacit.records.writing, "pack_model", full)
+    monkeypatch.setattr(tacit.records.run, "pack_model", full)
     assert call("fit", folder / "wide.csv", "--window", 2, "--out", tmp_path / "out", *QUICK) == 1
     assert f"No space left on device; resume with 'tacit fit --resume {tmp_path / 'out'}'" in capsys.readouterr().err
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"call.json", "checkpoint.safetensors"}

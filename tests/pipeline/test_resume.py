@@ -403,14 +403,14 @@ def test_another_version_is_noted(stopped, whole):
 
 
 def test_a_full_disk_at_the_end_costs_nothing(data, whole, tmp_path, monkeypatch, capsys):
-    import tacit.records.writing
+    import tacit.records.run
 
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
     run = tmp_path / "run"
     with monkeypatch.context() as patched:
-        patched.setattr(tacit.records.writing, "write_together", full)
+        patched.setattr(tacit.records.run, "write_together", full)
         assert call("fit", data, "--out", run, *QUICK) == 1
     said = only_line(capsys)
     assert "No space left on device" in said

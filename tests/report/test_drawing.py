@@ -157,10 +157,10 @@ def test_the_answer_in_words():
 def test_edges_that_are_held_fixed_or_next_to_nothing_are_no_findings():
     run = make_run(3)
     flags = [["", "", "yes"], ["yes", "", "yes"], ["yes", "yes", ""]]
-    probs = [[1, 1.0, 0.001], [0.3, 1, 0.0], [0.0, 0.0, 1]]
+    probs = [[1, 1.0, 0.001], [0.3, 1, 0.0], [0.04, 0.0, 1]]
     run = with_edges(run, probability=probs, identifiable=flags)
     found = [(edge["source"], edge["arrow"], edge["target"], edge["acts"]) for edge in leading_of(run)]
-    assert found == [("node 0", "→", "node 1", "0.30")]
+    assert found == [("node 0", "→", "node 1", "0.30"), ("node 0", "→", "node 2", "0.04")]
     none = with_edges(run, probability=[[1, 1.0, 0.001], [0.0, 1, 0.0], [0.0, 0.0, 1]])
     assert leading_of(none) == []
 

@@ -272,17 +272,13 @@ def chosen_targets(series: Series, horizon: int) -> Rows:
     """Return whether the condition is true ``horizon`` steps after each row; true if this is unknown."""
     later = []
     for part in series.parts:
-        beyond = _chosen_after(part, coming_times(part.row_times, horizon))
+        times, beyond = coming_times(part.row_times, horizon), np.ones(horizon, dtype=bool)
+        if part.where is not None and known_ahead(part):
+            whose = np.repeat(part.labels.get("series", np.zeros(0, dtype=object))[-1:], horizon)
+            after = {name: whose if name == "series" else _of_times(name, times) for name in part.where.names}
+            beyond = part.where.holds(after.__getitem__)
         later.append(np.concatenate([chosen_rows(part), beyond])[horizon:])
     return np.concatenate(later)
-
-
-def _chosen_after(series: Series, times: Times) -> Rows:
-    """Return whether the condition is true at times after the end of one series."""
-    if series.where is None or not known_ahead(series):
-        return np.ones(len(times), dtype=bool)
-    whose = np.repeat(series.labels.get("series", np.zeros(0, dtype=object))[-1:], len(times))
-    return series.where.holds(lambda name: whose if name == "series" else _of_times(name, times))
 
 
 def require_some(series: Series, chosen: Rows, what: str) -> None:

@@ -3,10 +3,21 @@ r"""The score-function estimator: weight each graph's log-probability by its cos
 $$\nabla_\theta E[L] = E\Big[ \tfrac1S \sum_s (w_s - b_s)\, \nabla_\theta \log P_\theta(A_s) \Big]$$
 
 $w_s$ is the cost of graph $s$ and $b_s$ its baseline, both from the loss.
+
+DisARM: graphs in antithetic pairs, one from uniforms $u$ and one from $1 - u$ (Dong, Mnih, Tucker 2020).
+
+$$\frac{\partial E[L]}{\partial \theta_{ij}} = E\Big[ \tfrac12 (w_s - w_{\tilde s})\,
+  \frac{A_{s,ij} - A_{\tilde s,ij}}{\min(\theta_{ij}, 1 - \theta_{ij})} \Big]$$
+
+Edges that are equal in both graphs cancel, and so does any baseline. The estimate is exact in expectation if each $w$
+is the same function of its own graph, so the loss does not compare the two graphs of a pair. The formula is valid for
+each edge with a separate cost, and therefore also with credit by receptive field.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
+
+import torch
 
 from tacit.estimators.credit import Credit, GlobalCredit
 from tacit.estimators.protocol import Estimator
@@ -42,3 +53,34 @@ class ScoreFunction(Estimator):
 
 
 register("estimator", "score_function", ScoreFunction)
+
+
+@dataclass(frozen=True)
+class DisARM(Estimator):
+    """Antithetic estimator: the difference in cost of two graphs from opposite uniforms."""
+
+    takes_credit: ClassVar[bool] = True
+    group_size: ClassVar[int] = 2
+    needs_edge_probs: ClassVar[bool] = True
+    credit: Credit = field(default_factory=GlobalCredit)
+
+    def with_credit(self, credit: Credit) -> "DisARM":
+        """Return the same estimator with another credit."""
+        return replace(self, credit=credit)
+
+    def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+        """Return two consecutive graphs for each set of uniforms."""
+        del progress
+        return graph.sample_from(torch.stack([uniforms, 1 - uniforms], 2).flatten(1, 2))
+
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
+        """Return a number whose gradient for theta is the estimate."""
+        credit = self.credit(terms.cost.detach(), graph.as_operator(graphs), symmetric=graph.symmetric)
+        half_difference = (credit[:, 0::2] - credit[:, 1::2]) / 2
+        flips = graphs[:, 0::2] - graphs[:, 1::2]  # (draw, pair, row, slot)
+        rarer = torch.minimum(graph.edge_probs, 1 - graph.edge_probs).detach()
+        per_edge = (half_difference * flips).mean((0, 1)) / torch.where(rarer > 0, rarer, 1.0)
+        return graph.upper_triangle(per_edge * graph.edge_probs).sum()
+
+
+register("estimator", "disarm", DisARM)

@@ -149,12 +149,12 @@ def train_and_describe(
     constants: dict[str, Tensor] | None = None,
     loss: Loss | None = None,
     **training: Any,
-) -> Values:
-    """Return the result of every run of :func:`train`; ``what`` is the name of the training for the listener."""
+) -> tuple[FitResult, Values]:
+    """Return the fit of :func:`train` and the result of every run; ``what`` names the training for the listener."""
     listener.stage(f"{what}: training")
     result = train(config, system, pairs, options, listener, constants=constants, **training)
     listener.stage(f"{what}: scoring")
-    return describe(result, system, pairs, constants=constants, loss=loss)
+    return result, describe(result, system, pairs, constants=constants, loss=loss)
 
 
 def put(model: LatentGraphModel, stack: dict[str, Tensor], replica: int) -> None:

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +11,31 @@ import matplotlib as mpl
 
 from tacit.atomic_files import made, remove_leftovers, write_atomic, write_together
 from tacit.errors import InputError
-from tacit.experiments.study import Listener, Options, Records, Study, Values, do_task
+from tacit.experiments.air_quality import AirQuality
+from tacit.experiments.losses import Losses, Validation, Variance
+from tacit.experiments.study import Listener, Options, Study, Values, do_task
+from tacit.experiments.theory import Counterexample, Injectivity, System
+from tacit.experiments.variations import GenericGNN, LargerGraph, LearnedGraph, Misconfigured, NumGraphs, Perturbed
 from tacit.experiments.workers import Workers, workers
 from tacit.locks import locked
 from tacit.report import STYLE, figure_files
+
+_ALL: tuple[Study, ...] = (
+    Losses(),
+    Validation(),
+    Variance(),
+    System(),
+    NumGraphs(),
+    LearnedGraph(),
+    LargerGraph(),
+    Perturbed(),
+    GenericGNN(),
+    Misconfigured(),
+    Counterexample(),
+    Injectivity(),
+    AirQuality(),
+)
+STUDIES: dict[str, Study] = {study.name: study for study in _ALL}  # those of ``tacit reproduce``
 
 PAGE, TITLE = "RESULTS.md", "The paper's tables and figures"
 WORDS = (
@@ -47,7 +68,17 @@ def run_studies(
             options = replace(options, data=str(Path(options.data).resolve()))  # a worker runs in another folder
     with workers(options, jobs, scheduler) as pool:
         require_startable(studies, directory, options)
-        with _usable(directory):
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(made(directory))
+            except OSError as error:
+                raise InputError(
+                    f"out must be a directory that can be made, got {directory} ({error.strerror})"
+                ) from None
+            if not os.access(directory, os.W_OK):
+                raise InputError(
+                    f"out must be a directory that can be written to, got {directory}; choose another --out"
+                )
             for study in studies:
                 _run_alone(study, directory, options, pool, listener)
 
@@ -64,7 +95,7 @@ def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | 
             with made(folder):
                 write_atomic(folder / f"{task}.json", f"{json.dumps(record)}\n".encode())
 
-        name, tasks, folder = study.name, [task.name for task in study.tasks()], there / "records"
+        name, tasks, folder = study.name, list(study.tasks()), there / "records"
         missing = [task for task in tasks if not (folder / f"{task}.json").exists()]
         done = len(tasks) - len(missing)
         if pool is None:
@@ -72,11 +103,14 @@ def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | 
                 listener.stage(f"{name} {number} of {len(tasks)}, {task}: preparing")
                 write(do_task(study, task, options, listener), task)
         elif missing:
-            listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
-            with closing(pool.records(study, missing, options)) as records:  # Ctrl-C here stops the other tasks
-                for number, (task, record) in enumerate(records, done + 1):
-                    write(record, task)
-                    listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
+            where, run_tasks = pool
+            listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {where}")
+            with closing(run_tasks(study, missing, options)) as outcomes:  # Ctrl-C here stops the other tasks
+                for number, (task, outcome) in enumerate(outcomes, done + 1):
+                    if isinstance(outcome, Exception):
+                        raise outcome  # after the records that were finished before it; other tasks are cancelled
+                    write(outcome, task)
+                    listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {where}")
         listener.stage(f"{study.name}: drawing")
         lock.require()
         draw_study(study, directory)
@@ -85,21 +119,13 @@ def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | 
 def require_startable(studies: Sequence[Study], directory: Path, options: Options) -> None:
     """Raise :class:`InputError` before any work if a study lacks data or does not match the existing records."""
     for study in studies:
-        _require_data(study, options)
+        if study.needs_data and options.data is None:
+            raise InputError(f"{study.name} requires {study.needs_data}, got no data; pass --data PATH")
+        if options.data is not None and not (study.needs_data or study.takes_data):
+            raise InputError(f"{study.name} takes no data, got {options.data}; leave --data out")
+        if options.data is not None and not Path(options.data).exists():
+            raise InputError(f"data must be an existing file or folder, got {options.data}; correct --data")
         _require_same_options(study, directory / study.name, options)
-
-
-@contextmanager
-def _usable(directory: Path) -> Iterator[None]:
-    """Make the directory of the studies; refuse one that cannot be made or written before any work."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(made(directory))
-        except OSError as error:
-            raise InputError(f"out must be a directory that can be made, got {directory} ({error.strerror})") from None
-        if not os.access(directory, os.W_OK):
-            raise InputError(f"out must be a directory that can be written to, got {directory}; choose another --out")
-        yield
 
 
 def draw_study(study: Study, directory: Path) -> None:
@@ -125,38 +151,27 @@ def write_page(
 def results_page(directory: Path, studies: Collection[Study], words: str = WORDS, title: str = TITLE) -> str:
     """Return the text of the page of all studies that have records; ``words`` come first."""
     parts, missing, said = [f"# {title}\n\n{words}\n"], [], set[str]()
-    for study in studies:
-        if _whole(study, read_records(directory / study.name)):
-            parts.append(section(study, directory, said))
-        else:
-            missing.append(study.name)
-    parts.append("## Time\n")
-    parts += [f"- {line}\n" for line in _times(directory, studies)]
-    if missing:
-        parts.append(f"Not run yet: {', '.join(missing)}.\n")
-    return "\n".join(parts)
-
-
-def _times(directory: Path, studies: Collection[Study]) -> list[str]:
-    """Return how long the studies that are done took, one line per device."""
-    spent: dict[str, tuple[list[str], list[float], list[float]]] = {}
+    spent: dict[str, tuple[list[str], list[float], list[float]]] = {}  # by device
     for study in studies:
         records = read_records(directory / study.name)
-        for values in records.values() if _whole(study, records) else ():
+        if not study.tasks().keys() <= records.keys():
+            missing.append(study.name)
+            continue
+        parts.append(section(study, directory, said))
+        for values in records.values():
             names, work, training = spent.setdefault(values["device"], ([], [], []))
             names.append(study.name)
             work.append(values["seconds"])
             training.append(values.get("train_seconds", 0.0))
-    return [
-        f"{device}: {sum(work) / 60:.1f} minutes, of which training {sum(training) / 60:.1f} "
-        f"({', '.join(dict.fromkeys(names))})"
-        for device, (names, work, training) in sorted(spent.items())
-    ]
-
-
-def _whole(study: Study, records: Records) -> bool:
-    """Return whether all tasks of the study have records."""
-    return {task.name for task in study.tasks()} <= records.keys()
+    parts.append("## Time\n")
+    for device, (names, work, training) in sorted(spent.items()):
+        parts.append(
+            f"- {device}: {sum(work) / 60:.1f} minutes, of which training {sum(training) / 60:.1f} "
+            f"({', '.join(dict.fromkeys(names))})\n"
+        )
+    if missing:
+        parts.append(f"Not run yet: {', '.join(missing)}.\n")
+    return "\n".join(parts)
 
 
 def section(study: Study, directory: Path, said: set[str] | None = None) -> str:
@@ -188,7 +203,7 @@ def read_records(directory: Path) -> dict[str, Values]:
 
 def _require_same_options(study: Study, directory: Path, options: Options) -> None:
     """Refuse to mix records of other options with new ones; ``directory`` is that of the study."""
-    tasks = [task.name for task in study.tasks()]
+    tasks = study.tasks()
     for name, values in read_records(directory).items():
         there = values.get("options", {})
         if name in tasks and (there.get("seeds"), there.get("quick")) != (options.seeds, options.quick):
@@ -196,16 +211,6 @@ def _require_same_options(study: Study, directory: Path, options: Options) -> No
                 f"out must be records made with {_said(options.seeds, options.quick)}, but {directory} has some "
                 f"made with {_said(there.get('seeds'), there.get('quick'))}; choose another --out"
             )
-
-
-def _require_data(study: Study, options: Options) -> None:
-    """Raise :class:`InputError` if a study requires data and has none, or if the path does not exist."""
-    if study.needs_data and options.data is None:
-        raise InputError(f"{study.name} requires {study.needs_data}, got no data; pass --data PATH")
-    if options.data is not None and not (study.needs_data or study.takes_data):
-        raise InputError(f"{study.name} takes no data, got {options.data}; leave --data out")
-    if options.data is not None and not Path(options.data).exists():
-        raise InputError(f"data must be an existing file or folder, got {options.data}; correct --data")
 
 
 def _said(seeds: int | None, quick: bool | None) -> str:

@@ -62,14 +62,7 @@ class Options:
 
 
 Work = Callable[[Options, Listener], Values]
-
-
-@dataclass(frozen=True)
-class Task:
-    """An independent part of a study: its name and its work."""
-
-    name: str
-    run: Work
+Tasks = dict[str, Work]  # the independent parts of a study by name
 
 
 @dataclass(frozen=True)
@@ -99,7 +92,7 @@ class Study(ABC):
     takes_data: ClassVar[bool] = False  # whether it uses --data if it is given
 
     @abstractmethod
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Tasks:
         """Return the independent tasks."""
 
     @abstractmethod
@@ -124,14 +117,13 @@ RunTasks = Callable[[Study, Sequence[str], Options], Outcomes]
 def do_task(study: Study, task: str, options: Options, listener: Listener | None = None) -> Values:
     """Run one task and return its record, with the device and versions of this process.
 
-    >>> from tacit.experiments.counterexample import Counterexample
+    >>> from tacit.experiments.theory import Counterexample
     >>> record = do_task(Counterexample(), "curves", Options(quick=True))
     >>> sorted(record)
     ['curves', 'device', 'options', 'seconds', 'versions']
     """
     start = time.perf_counter()
-    work = next(one for one in study.tasks() if one.name == task)
-    values = work.run(options, listener or Listener())
+    values = study.tasks()[task](options, listener or Listener())
     return {
         **values,
         "options": options.for_record(),

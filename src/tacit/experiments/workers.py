@@ -6,10 +6,9 @@ usual kind, uses one thread for each task. Every worker of a cluster is checked 
 """
 
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from urllib.parse import urlsplit
 import torch
 
 from tacit.errors import InputError, TrainingError, require, require_package
-from tacit.experiments.study import Options, Outcomes, RunTasks, Study, Values, try_task
+from tacit.experiments.study import Options, Outcomes, RunTasks, Study, try_task
 from tacit.records import versions
 
 if TYPE_CHECKING:
@@ -116,25 +115,7 @@ def _what_fails_here(needed: dict[str, str], options: Options) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class Workers:
-    """Parallel workers; ``outcomes`` yields each task with its outcome as it finishes."""
-
-    words: str
-    outcomes: RunTasks
-
-    def records(
-        self, study: Study, tasks: Sequence[str], options: Options
-    ) -> Generator[tuple[str, Values], None, None]:
-        """Yield each task with its record as it finishes.
-
-        The error of a task is raised after the records that were finished before it; other tasks are cancelled.
-        """
-        with closing(self.outcomes(study, tasks, options)) as outcomes:
-            for task, outcome in outcomes:
-                if isinstance(outcome, Exception):
-                    raise outcome
-                yield task, outcome
+Workers = tuple[str, RunTasks]  # in words, and a function that yields each task with its outcome as it finishes
 
 
 @contextmanager
@@ -150,11 +131,11 @@ def workers(options: Options, jobs: int = 1, scheduler: str | None = None) -> It
                 "tasks), or --scheduler"
             )
         with dask_outcomes(scheduler, options) as (slots, outcomes):
-            yield Workers(f"on {scheduler}, {slots} at a time", outcomes)
+            yield f"on {scheduler}, {slots} at a time", outcomes
         return
     if jobs > 1 and options.torch_device.type == "cuda":
         raise InputError(f"jobs must be 1 on a GPU, got {jobs}; leave --jobs out")
-    yield Workers(f"{jobs} at a time", _in_processes(jobs)) if jobs > 1 else None
+    yield (f"{jobs} at a time", _in_processes(jobs)) if jobs > 1 else None
 
 
 def _in_processes(jobs: int) -> RunTasks:

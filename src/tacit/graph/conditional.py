@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Generator, Tensor, nn
 from torch.nn.functional import logsigmoid
 
@@ -202,10 +202,18 @@ class ConditionalBernoulliGraph(BernoulliGraph):
             self.hidden = nn.Parameter(like.new_zeros(shared, HIDDEN))
             self.mixing = nn.Parameter(like.new_zeros(HIDDEN, rank))
             self.load_state_dict(self._fresh(Generator().manual_seed(0)), strict=False)
-        for name, shape in self._reference_shapes().items():
-            self.register_buffer(name, like.new_zeros(shape))
+        # Situations over which a probability is averaged; large graphs use fewer.
+        references = max(FEWEST_REFERENCES, min(REFERENCES, REFERENCE_NUMBERS // math.prod(rows)))
+        for name, end in (("shared", None), ("source", "source"), ("target", "target")):
+            if count := sum(one.num_features for one in self._of_end(end)):
+                shape = (references, count) if end is None else (references, self.num_nodes, count)
+                self.register_buffer(f"reference_{name}", like.new_zeros(shape))
         if training is not None:
-            found = self.features(training[_spread_rows(len(training.inputs), self._num_references).to(like.device)])
+            # One pair at random per segment of the training pairs: equal steps could alias with a period.
+            count = len(training.inputs)
+            within = torch.rand(references, generator=Generator().manual_seed(0), dtype=torch.float64)
+            places = (torch.arange(references, dtype=torch.float64) + within) * count / references
+            found = self.features(training[places.long().clamp_max(count - 1).to(like.device)])
             for name, value in found._asdict().items():
                 if value is not None:
                     getattr(self, f"reference_{name}").copy_(value)
@@ -328,19 +336,6 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         variables = [ContextVariable.from_dict(one) for one in stored["variables"]]
         return cls(start, variables, None, rank=stored["rank"])
 
-    @property
-    def _num_references(self) -> int:
-        return max(FEWEST_REFERENCES, min(REFERENCES, REFERENCE_NUMBERS // math.prod(self.edge_shape)))
-
-    def _reference_shapes(self) -> dict[str, tuple[int, ...]]:
-        shapes = {}
-        for name, end in (("shared", None), ("source", "source"), ("target", "target")):
-            count = sum(one.num_features for one in self._of_end(end))
-            nodes = () if end is None else (self.num_nodes,)
-            if count:
-                shapes[f"reference_{name}"] = (self._num_references, *nodes, count)
-        return shapes
-
     def _fresh(self, generator: Generator) -> dict[str, Tensor]:
         """Return random embeddings and layers."""
         shapes = {name: getattr(self, name).shape for name in ("receiving", "sending", "hidden", "mixing")}
@@ -352,13 +347,6 @@ class ConditionalBernoulliGraph(BernoulliGraph):
 
     def _unconditioned(self) -> RuntimeError:
         return RuntimeError("a graph that depends on the situation requires a context; use condition(context)")
-
-
-def _spread_rows(count: int, num_references: int) -> Int[Tensor, " situation"]:
-    """Return rows spread over the training pairs, one at random per segment: equal steps could alias with a period."""
-    within = torch.rand(num_references, generator=Generator().manual_seed(0), dtype=torch.float64)
-    rows = (torch.arange(num_references, dtype=torch.float64) + within) * count / num_references
-    return rows.long().clamp_max(count - 1)
 
 
 def shrinkage_of(num_pairs: int, num_nodes: int, sigma: float, deviation: float = PRIOR_DEVIATION) -> float:

@@ -254,11 +254,7 @@ class ContextVariable(nn.Module, ABC):
             "labels": list(self.labels),
             "centre": self.centre.double().tolist(),
             "root": self.root.double().tolist(),
-            **self._own(),
         }
-
-    def _own(self) -> dict[str, Any]:
-        return {}
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "ContextVariable":
@@ -337,8 +333,9 @@ class Smooth(ContextVariable):
         position = ((values[..., None] - low) / width).clamp(0, 1).mean(-1)
         return interval_splines(position, INTERVAL_SPLINES)
 
-    def _own(self) -> dict[str, Any]:
-        return {"quantiles": list(self.quantiles)}
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, with the quantiles."""
+        return {**super().to_dict(), "quantiles": list(self.quantiles)}
 
 
 def _labels(values: Sequence[float], digits: int) -> list[str]:

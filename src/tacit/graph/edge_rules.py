@@ -260,12 +260,11 @@ class LagRanges:
     def limits(self, source: EdgeList, target: EdgeList) -> tuple[EdgeList, EdgeList]:
         """Return the smallest and the largest lag of some edges, without lag 0; (1, 0) if they act only at lag 0."""
         places = torch.tensor(sorted(self.by_place), dtype=torch.long)
-        named = [self.by_place[place] for place in places.tolist()]
+        ranges = [self.default, *(self.by_place[place] for place in places.tolist())]
+        lows = [max(one.low or 1, 1) for one in ranges]
+        highs = [NO_LIMIT if one.high is None else one.high for one in ranges]
         wanted, found = target * self.num_nodes + source, []
-        for usual, values in (
-            (_lagged_low(self.default), [_lagged_low(one) for one in named]),
-            (_lagged_high(self.default), [_lagged_high(one) for one in named]),
-        ):
+        for usual, *values in (lows, highs):
             limit = torch.full_like(wanted, usual)
             if len(places):
                 place = torch.searchsorted(places, wanted).clamp_max(len(places) - 1)
@@ -279,14 +278,6 @@ class LagRanges:
         low, high = self.limits(source, target)
         lags = horizon + torch.arange(window).flip(0)
         return (low[:, None] <= lags) & (lags <= high[:, None])
-
-
-def _lagged_low(lags: LagRange) -> int:
-    return max(lags.low or 1, 1)
-
-
-def _lagged_high(lags: LagRange) -> int:
-    return NO_LIMIT if lags.high is None else lags.high
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,13 +306,14 @@ class EdgeRules:
 
     def __post_init__(self) -> None:
         believed = self._beliefs[0]
-        self._refuse(
-            _both(self._required, self._forbidden), "required and forbidden both name edge {}; drop one of them"
-        )
-        self._refuse(_both(believed, self._forbidden), "priors names edge {}, which is forbidden; drop one of them")
-        self._refuse(_both(believed, self._required), "priors names edge {}, which is required; drop one of them")
         ranged = torch.tensor(sorted(self.lag_ranges.by_place if self.lag_ranges else ()), dtype=torch.long)
-        self._refuse(_both(ranged, self._forbidden), "lags names edge {}, which is forbidden; drop one of them")
+        for named, others, text in (
+            (self._required, self._forbidden, "required and forbidden both name edge {}"),
+            (believed, self._forbidden, "priors names edge {}, which is forbidden"),
+            (believed, self._required, "priors names edge {}, which is required"),
+            (ranged, self._forbidden, "lags names edge {}, which is forbidden"),
+        ):
+            self._refuse(named[torch.isin(named, others)], f"{text}; drop one of them")
         for name, named in (("required", self._required), ("priors", believed), ("lags", ranged)):
             loops = self._are_loops(named)
             if not self.self_loops:
@@ -338,7 +330,18 @@ class EdgeRules:
             not self.symmetric,
             "symmetric must be false if edges may act within a step, got true; leave out symmetric or simultaneous",
         )
-        self._refuse_cycles(self._required[self._only_within_step(self._required)])
+        # Edges that must act within the step may not form a cycle: no node order would satisfy them.
+        parents: dict[int, set[int]] = {}
+        for place in self._required[self._only_within_step(self._required)].tolist():
+            parents.setdefault(place // len(self.nodes), set()).add(place % len(self.nodes))
+        try:
+            TopologicalSorter(parents).prepare()
+        except CycleError as error:
+            cycle = " -> ".join(self.nodes[node] for node in error.args[1])
+            raise InputError(
+                f"required edges that act only within the step (max_lag = 0) must not form a cycle, got {cycle}; "
+                "raise max_lag of one of them, or leave it out"
+            ) from None
 
     @cached_property
     def allowed(self) -> EdgeMask:
@@ -596,27 +599,8 @@ class EdgeRules:
         _, high = self.lag_ranges.limits(places % len(self.nodes), places // len(self.nodes))
         return (high == 0) & ~self._are_loops(places)
 
-    def _refuse_cycles(self, within_step: Places) -> None:
-        """Raise an error if edges that must act within the step form a cycle: no node order would satisfy them."""
-        parents: dict[int, set[int]] = {}
-        for place in within_step.tolist():
-            parents.setdefault(place // len(self.nodes), set()).add(place % len(self.nodes))
-        try:
-            TopologicalSorter(parents).prepare()
-        except CycleError as error:
-            cycle = " -> ".join(self.nodes[node] for node in error.args[1])
-            raise InputError(
-                f"required edges that act only within the step (max_lag = 0) must not form a cycle, got {cycle}; "
-                "raise max_lag of one of them, or leave it out"
-            ) from None
-
     def _refuse(self, wrong: Places, text: str) -> None:
         """Raise :class:`InputError` about the first edge, if there are any."""
         if len(wrong):
             target, source = divmod(int(wrong[0]), len(self.nodes))
             raise InputError(text.format(self._named.edge(source, target)))
-
-
-def _both(one: Places, other: Int[Tensor, " other"]) -> Int[Tensor, " both"]:
-    """Return the edges that are in both."""
-    return one[torch.isin(one, other)]

@@ -61,7 +61,13 @@ def free_bytes(device: torch.device | str = "cpu", root: Path = Path("/")) -> in
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(torch.cuda.mem_get_info(device)[0]) + unused
-    known = [size for size in (_available(root), *_left_in_groups(root)) if size is not None]
+    # The memory that Linux reports as available without swapping; on other systems, the total memory.
+    meminfo = dict(line.split(":", 1) for line in _text(root / "proc/meminfo").splitlines() if ":" in line)
+    known = _left_in_groups(root)
+    if "MemAvailable" in meminfo:
+        known.append(int(meminfo["MemAvailable"].split()[0]) * 1024)
+    elif root == Path("/") and "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return max(min(known), 0) if known else None
 
 
@@ -97,17 +103,6 @@ def size_in_words(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 10**9 else f"{-(-size // 10**6)} MB"
 
 
-def _available(root: Path) -> int | None:
-    """Return the memory that Linux reports as available without swapping; on other systems, the total memory."""
-    for line in _text(root / "proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    names = getattr(os, "sysconf_names", {})
-    if root != Path("/") or "SC_PHYS_PAGES" not in names:
-        return None
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 def _left_in_groups(root: Path) -> list[int]:
     """Return the remaining bytes of each control group of this process that has a limit (version 2, then 1)."""
     left = []
@@ -123,16 +118,12 @@ def _left_in_groups(root: Path) -> list[int]:
         for group in (inside, *inside.parents):
             most, now = _text(group / limit).strip(), _text(group / used).strip()
             if most.isdigit() and now.isdigit():
-                left.append(int(most) - int(now) + _reclaimable(group))
+                stats = dict(row for row in map(str.split, _text(group / "memory.stat").splitlines()) if len(row) == 2)
+                cache = int(stats.get("total_inactive_file", stats.get("inactive_file", 0)))  # can be released
+                left.append(int(most) - int(now) + cache)
             if group == base:
                 break
     return left
-
-
-def _reclaimable(group: Path) -> int:
-    """Return the bytes of the file cache that a group can release."""
-    stats = dict(line.split() for line in _text(group / "memory.stat").splitlines() if len(line.split()) == 2)
-    return int(stats.get("total_inactive_file", stats.get("inactive_file", 0)))
 
 
 def _text(path: Path) -> str:

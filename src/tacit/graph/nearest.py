@@ -43,7 +43,7 @@ SAME = 1e-9  # distances with a smaller relative difference are tied,
 ROUNDING = 1e-15  # as are distances whose difference is smaller than this share of the coordinates
 LARGEST = 1e150  # its square is finite
 # The neighbours of one block of nodes: distance, node, and four temporaries of 8 bytes each.
-BLOCK_BYTES, NEIGHBOUR_BYTES = 64 * 2**20, 48
+TREE_BYTES, NEIGHBOUR_BYTES = 64 * 2**20, 48
 
 
 def nearest_candidates(coordinates: Float[Tensor, "node dimension"], k: int, *, metric: Metric) -> CandidateEdges:
@@ -58,27 +58,16 @@ def nearest_candidates(coordinates: Float[Tensor, "node dimension"], k: int, *, 
     >>> nearest_candidates(places, 1, metric="euclidean").sources.tolist()
     [[1], [0], [0]]
     """
+    from scipy.spatial import cKDTree
+
     _require_places(coordinates, metric)
     num_nodes = len(coordinates)
     require_neighbours(k, num_nodes, torch.device("cpu"))
-    places = coordinates.detach().cpu().double().numpy()
-    sources = torch.from_numpy(_nearest(_on_sphere(places) if metric == "great_circle" else places + 0.0, k))
-    target = torch.arange(num_nodes).repeat_interleave(k)
-    return CandidateEdges.from_edges(sources.flatten(), target, num_nodes).to(coordinates.device)
-
-
-def require_neighbours(k: int, num_nodes: int, device: torch.device) -> None:
-    """Raise :class:`InputError` unless each node can have k neighbours and the table fits into memory."""
-    require_int("k", k)
-    require(k < num_nodes, f"k must be below the number of nodes, {num_nodes}, got {k}; lower k")
-    edges = num_nodes * k
-    require_memory(EDGE_BYTES * edges, device, f"a table of {edges:,} candidate edges", "lower k")
-
-
-def _nearest(places: Places, k: int) -> Int[np.ndarray, "node k"]:
-    from scipy.spatial import cKDTree
-
-    num_nodes = len(places)
+    places = coordinates.detach().cpu().double().numpy() + 0.0  # no negative zeros
+    if metric == "great_circle":
+        latitude, longitude = np.deg2rad(places).T
+        flat = np.cos(latitude)
+        places = np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=1)
     nearest = np.empty((num_nodes, k), dtype=np.int64)
     crowded, nearest_there = _in_crowds(places, k)
     nearest[crowded] = nearest_there
@@ -87,7 +76,7 @@ def _nearest(places: Places, k: int) -> Int[np.ndarray, "node k"]:
     while len(left):
         reach = min(reach, num_nodes)
         again = []
-        size = max(1, BLOCK_BYTES // (NEIGHBOUR_BYTES * reach))
+        size = max(1, TREE_BYTES // (NEIGHBOUR_BYTES * reach))
         for block in (left[first : first + size] for first in range(0, len(left), size)):
             distance, near = tree.query(places[block], reach, workers=torch.get_num_threads())
             slack = SAME * distance + ROUNDING * np.abs(places[block]).max(1, keepdims=True)
@@ -96,7 +85,16 @@ def _nearest(places: Places, k: int) -> Int[np.ndarray, "node k"]:
             nearest[block[settled]] = chosen[settled]
             again.append(block[~settled])
         left, reach = np.concatenate(again), 2 * reach
-    return nearest
+    target = torch.arange(num_nodes).repeat_interleave(k)
+    return CandidateEdges.from_edges(torch.from_numpy(nearest).flatten(), target, num_nodes).to(coordinates.device)
+
+
+def require_neighbours(k: int, num_nodes: int, device: torch.device) -> None:
+    """Raise :class:`InputError` unless each node can have k neighbours and the table fits into memory."""
+    require_int("k", k)
+    require(k < num_nodes, f"k must be below the number of nodes, {num_nodes}, got {k}; lower k")
+    edges = num_nodes * k
+    require_memory(EDGE_BYTES * edges, device, f"a table of {edges:,} candidate edges", "lower k")
 
 
 def _first(
@@ -131,12 +129,6 @@ def _in_crowds(places: Places, k: int) -> tuple[Int[np.ndarray, " crowded"], Int
     first = np.argsort(place, kind="stable")[start[place[crowded]][:, None] + np.arange(k + 1)]
     first[first == crowded[:, None]] = len(places)  # a node is not its own neighbour
     return crowded, np.sort(first, axis=1)[:, :k]
-
-
-def _on_sphere(degrees: Float[np.ndarray, "node 2"]) -> Float[np.ndarray, "node 3"]:
-    latitude, longitude = np.deg2rad(degrees).T
-    flat = np.cos(latitude)
-    return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=1)
 
 
 def _require_places(coordinates: Float[Tensor, "node dimension"], metric: Metric) -> None:

@@ -211,9 +211,10 @@ class Walks:
     place: Walk
     table: CandidateEdges
 
-    @classmethod
-    def over(cls, before: CandidateEdges, edges: CandidateEdges) -> "Walks":
-        """List the walks; raise an error if there are too many."""
+    @staticmethod
+    @lru_cache(maxsize=4)
+    def over(before: CandidateEdges, edges: CandidateEdges) -> "Walks":
+        """List the walks, cached for every two tables; raise an error if there are too many."""
         own = before.used.flatten().nonzero()[:, 0]  # entries (i, k)
         node, via = before.row_node[own // before.sources.shape[1]], before.sources.flatten()[own]
         after = edges.used.flatten().nonzero()[:, 0]  # edges (k, j), by k: rows are sorted by node
@@ -230,7 +231,7 @@ class Walks:
         target, source = node.repeat_interleave(many), edges.sources.flatten()[second]
         pairs = torch.unique(target * edges.num_nodes + source)
         table = CandidateEdges.from_edges(pairs % edges.num_nodes, pairs // edges.num_nodes, edges.num_nodes)
-        return cls(own.repeat_interleave(many), second, table.positions(source, target), table)
+        return Walks(own.repeat_interleave(many), second, table.positions(source, target), table)
 
     def follow(self, before: CandidateGraphs, edges: CandidateGraphs) -> CandidateGraphs:
         """Return the entries that the present walks lead to."""
@@ -238,12 +239,6 @@ class Walks:
         shape = self.table.sources.shape
         sums = there.new_zeros(*there.shape[:-1], shape.numel()).index_add(-1, self.place, there)
         return CandidateGraphs((sums > 0).to(there.dtype).view(*sums.shape[:-1], *shape), self.table)
-
-
-@lru_cache(maxsize=4)
-def walks_over(before: CandidateEdges, edges: CandidateEdges) -> Walks:
-    """Return the walks that extend one table by another, cached for every two tables."""
-    return Walks.over(before, edges)
 
 
 def powers(graphs: AnyGraphs, num_hops: int) -> Iterator[AnyGraphs]:
@@ -277,7 +272,7 @@ def candidate_powers(graphs: CandidateGraphs, num_hops: int) -> Iterator[Candida
     power = graphs
     yield power
     for _ in range(num_hops - 1):
-        power = walks_over(power.candidates, graphs.candidates).follow(power, graphs)
+        power = Walks.over(power.candidates, graphs.candidates).follow(power, graphs)
         yield power
 
 

@@ -51,7 +51,8 @@ def read_edge_rules(
     priors: dict[Edge, float] = {}
     lags: dict[Edge, LagRange] = {}
     seen: dict[tuple[int, int], list[_Row]] = {}
-    for row in _rows(path, named):
+    for where, cells in _cells(path):
+        row = _row(where, cells, named)
         source, target = row.edge
         require(
             source != target or self_loops or row.kind == "forbidden",
@@ -70,7 +71,13 @@ def read_edge_rules(
     candidates = frozenset(edges["candidate"]) or None
     for name in ("required", "prior", "allowed"):
         for row in (row for rows in seen.values() for row in rows if row.kind == name):
-            _require_candidate(row, candidates, named)
+            source, target = row.edge
+            known = candidates is None or row.edge in candidates or (symmetric and (target, source) in candidates)
+            require(
+                known or source == target,
+                f"{row.where}: {row.kind} edge {named.edge(source, target)} is not among the candidates; add a row "
+                "that makes it one",
+            )
     forbidden, required = frozenset(edges["forbidden"]), frozenset(edges["required"])
     return EdgeRules(
         named.names,
@@ -85,7 +92,8 @@ def read_edge_rules(
     )
 
 
-def _rows(path: Path, named: NamedNodes) -> Iterator[_Row]:
+def _cells(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield file and row, and the cells by column, of each row."""
     try:
         require(
             path.is_file() or not path.exists(), f"{path} is a directory or a device; pass a CSV file of edge rules"
@@ -93,10 +101,24 @@ def _rows(path: Path, named: NamedNodes) -> Iterator[_Row]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
             header = [cell.strip() for cell in next(reader, [])]
-            _require_columns(path, header)
+            for column in header:
+                if column not in COLUMNS:
+                    raise InputError(f"{path} has unknown column '{column}'{did_you_mean(column, COLUMNS)}")
+                require(header.count(column) == 1, f"{path} has column '{column}' twice; delete one")
+            for column in COLUMNS[:3]:
+                require(
+                    column in header,
+                    f"{path} must have the columns source, target and kind, got {', '.join(header) or 'none'}; add "
+                    f"{column}",
+                )
             for cells in reader:
                 if any(cell.strip() for cell in cells):
-                    yield _row(f"{path}, row {reader.line_num}", header, [cell.strip() for cell in cells], named)
+                    where = f"{path}, row {reader.line_num}"
+                    require(
+                        len(cells) <= len(header) and len(cells) >= 3,
+                        f"{where} must have {len(header)} cells like the header, got {len(cells)}; correct it",
+                    )
+                    yield where, dict(zip(header, (cell.strip() for cell in cells), strict=False))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); pass a CSV file of edge rules") from None
     except InputError:
@@ -105,25 +127,15 @@ def _rows(path: Path, named: NamedNodes) -> Iterator[_Row]:
         raise InputError(f"{path} is not a CSV file in UTF-8 ({error}); save it as one") from None
 
 
-def _require_columns(path: Path, header: list[str]) -> None:
-    for column in header:
-        if column not in COLUMNS:
-            raise InputError(f"{path} has unknown column '{column}'{did_you_mean(column, COLUMNS)}")
-        require(header.count(column) == 1, f"{path} has column '{column}' twice; delete one")
-    for column in COLUMNS[:3]:
+def _row(where: str, row: dict[str, str], named: NamedNodes) -> _Row:
+    for name in ("min_lag", "max_lag"):
+        lag = row.get(name, "")
         require(
-            column in header,
-            f"{path} must have the columns source, target and kind, got {', '.join(header) or 'none'}; add {column}",
+            not lag or lag.isdecimal(),
+            f"{where}: {name} must be a non-negative integer, got '{lag}'; write for example 2",
         )
-
-
-def _row(where: str, header: list[str], cells: list[str], named: NamedNodes) -> _Row:
-    require(
-        len(cells) <= len(header) and len(cells) >= 3,
-        f"{where} must have {len(header)} cells like the header, got {len(cells)}; correct it",
-    )
-    row = dict(zip(header, cells, strict=False))
-    kind, text, lags = row.get("kind", ""), row.get("probability", ""), _lags(where, row)
+    low, high = (int(row[name]) if row.get(name) else None for name in ("min_lag", "max_lag"))
+    kind, text, lags = row.get("kind", ""), row.get("probability", ""), LagRange(low, high, where).filled(ANY_LAG)
     if kind not in KINDS:
         raise InputError(f"{where} has unknown kind '{kind}'{did_you_mean(kind, KINDS)}")
     edge = named.number(f"{where}: source", row["source"]), named.number(f"{where}: target", row["target"])
@@ -146,18 +158,6 @@ def _row(where: str, header: list[str], cells: list[str], named: NamedNodes) -> 
     return _Row(where, edge, kind, probability, lags)
 
 
-def _lags(where: str, row: dict[str, str]) -> LagRange:
-    """Return the range of lags of a row."""
-    for name in ("min_lag", "max_lag"):
-        text = row.get(name, "")
-        require(
-            not text or text.isdecimal(),
-            f"{where}: {name} must be a non-negative integer, got '{text}'; write for example 2",
-        )
-    low, high = (int(row[name]) if row.get(name) else None for name in ("min_lag", "max_lag"))
-    return LagRange(low, high, where).filled(ANY_LAG)
-
-
 def _require_agreement(before: _Row, row: _Row, named: NamedNodes) -> None:
     """Raise :class:`InputError` if two rows about one edge contradict each other."""
     name = f"{row.where}: edge {named.edge(*row.edge)}"
@@ -175,14 +175,4 @@ def _require_agreement(before: _Row, row: _Row, named: NamedNodes) -> None:
     require(
         {row.kind, before.kind} in TOGETHER,
         f"{name} is {row.kind} here and {before.kind} in {earlier}; delete one",
-    )
-
-
-def _require_candidate(row: _Row, candidates: frozenset[Edge] | None, named: NamedNodes) -> None:
-    source, target = row.edge
-    known = candidates is None or row.edge in candidates or (named.symmetric and (target, source) in candidates)
-    require(
-        known or source == target,
-        f"{row.where}: {row.kind} edge {named.edge(source, target)} is not among the candidates; add a row that makes "
-        "it one",
     )

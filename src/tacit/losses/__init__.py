@@ -1,7 +1,7 @@
 """Losses between the predicted distribution and the targets."""
 
-from tacit.losses.distribution import MMD, EnergyScore, KernelScore
-from tacit.losses.expected_error import ELBO, ExpectedError, NodewiseExpectedError
+from tacit.losses.distribution import MMD, EnergyScore, KernelScore, NoisyEnergyScore
+from tacit.losses.expected_error import ELBO, ExpectedError, NodewiseExpectedError, PointMSE
 from tacit.losses.kernels import (
     Gaussian,
     Kernel,
@@ -12,10 +12,7 @@ from tacit.losses.kernels import (
     median_distance,
 )
 from tacit.losses.log_score import LogScore
-from tacit.losses.noisy import NoisyEnergyScore
-from tacit.losses.options import LossOptions, LossPreset
-from tacit.losses.point import PointMSE
-from tacit.losses.sampled import Part, SampledLoss
+from tacit.losses.sampled import LossOptions, LossPreset, Part, SampledLoss
 from tacit.losses.terms import Loss, LossTerms, unit_mean
 
 __all__ = [

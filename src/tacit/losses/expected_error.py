@@ -1,4 +1,6 @@
-r"""Losses of earlier work on graph structure learning, with the expectation over graphs outside of the error.
+r"""Losses that the paper compares with: the expected error of earlier work, and the error of the mean prediction.
+
+Losses of earlier work on graph structure learning, with the expectation over graphs outside of the error.
 
 $$L_1 = E_A[\ell(f(x, A), y)] \approx \mathrm{mean}_s\, \ell(y_s, y)$$
 
@@ -12,6 +14,14 @@ selects a graph and is not calibrated. The paper compares with three forms.
                            more, the gradient is not that of any loss, because more distant edges get no credit
 ``ELBO``                   a Gaussian likelihood around each prediction, and the KL divergence from a prior (Elinas et
                            al. 2020)
+
+The squared error of the mean prediction, $(E_A[f(x, A)] - y)^2$, estimated from samples without bias.
+
+$$L = \mathrm{mean}_{s \neq t}\, (y_s - y)(y_t - y)$$
+
+The naive $(\mathrm{mean}_s\, y_s - y)^2$ has a bias of $1/S$ times the variance, and both of its gradients are biased;
+the product of two different graphs is unbiased. The loss is minimal for any graph distribution with the right mean,
+calibrated or not.
 """
 
 import math
@@ -23,8 +33,7 @@ from torch import Tensor
 
 from tacit.errors import InputError, require, require_positive
 from tacit.graph import EdgePrior
-from tacit.losses.options import LossOptions, LossPreset
-from tacit.losses.sampled import BaselineName, Part, SampledLoss
+from tacit.losses.sampled import BaselineName, LossOptions, LossPreset, Part, SampledLoss, without_own_group
 from tacit.losses.terms import require_one_of, unit_counts, unit_mean
 from tacit.registry import register
 from tacit.shapes import Cost, Observed, Samples, Targets, UnitLoss
@@ -122,3 +131,26 @@ for _error in get_args(ErrorName):
     register("loss", f"literature_1_{_error}", LossPreset(ExpectedError, {"error": _error}))
     register("loss", f"literature_2_{_error}", LossPreset(NodewiseExpectedError, {"error": _error}))
 register("loss", "elbo", ELBO)
+
+
+@dataclass(frozen=True)
+class PointMSE(SampledLoss):
+    r"""Unbiased squared error of the mean, $\mathrm{mean}_{s \neq t}\, (y_s - y)(y_t - y)$, over nodes and channels.
+
+    >>> import torch
+    >>> samples, targets = torch.tensor([0.0, 1.0, 2.0]).view(1, 3, 1, 1), torch.zeros(1, 1, 1)
+    >>> PointMSE()(samples, targets).value.item()  # (0 * 1 + 0 * 2 + 1 * 2) / 3
+    0.6666666865348816
+    """
+
+    pairwise: ClassVar[bool] = True
+    proper: ClassVar[bool] = True
+
+    def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+        """Return the error of each graph times the mean error of the others."""
+        error = samples - targets[:, None]
+        others = without_own_group(error.sum(1, keepdim=True), error, group_size) / (samples.shape[1] - group_size)
+        return [Part(2, unit_mean(error * others, self.scope, observed))]
+
+
+register("loss", "point_mse", PointMSE)

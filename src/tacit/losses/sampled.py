@@ -25,17 +25,61 @@ Baselines, subtracted from the cost:
 
 import functools
 from abc import abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple, cast, get_args
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor
 
 from tacit.errors import InputError
-from tacit.losses.options import LossOptions
+from tacit.graph import EdgePrior
+from tacit.losses.kernels import Kernel, RationalQuadratic
 from tacit.losses.terms import Loss, LossTerms, Scope, require_one_of, unit_weights
 from tacit.shapes import Baseline, Cost, Observed, Outputs, Samples, Targets, UnitAverage, UnitLoss
+
+
+@dataclass(frozen=True)
+class LossOptions:
+    """Options for ``from_options`` of a loss; ``uses`` of the loss names the ones that it supports.
+
+    ``baseline``  None for the default of the loss
+    ``kernel``    builds the kernel; called only if needed, since its scale may depend on the training targets
+    """
+
+    scope: Scope = "node"
+    baseline: str | None = None
+    kernel: Callable[[], Kernel] = RationalQuadratic
+    likelihood_sd: float = 0.1
+    prior: EdgePrior | None = None
+
+    def common(self) -> dict[str, Any]:
+        """Return scope and baseline as keywords; the baseline only if it was set."""
+        return {"scope": self.scope} | ({} if self.baseline is None else {"baseline": self.baseline})
+
+
+@dataclass(frozen=True)
+class LossPreset:
+    """A loss with some preset arguments, to be registered under its own name.
+
+    >>> from tacit.losses import ExpectedError
+    >>> LossPreset(ExpectedError, {"error": "mse"}).from_options(LossOptions()).error
+    'mse'
+    """
+
+    loss: "type[SampledLoss]"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def from_options(self, options: LossOptions) -> "SampledLoss":
+        """Build the loss with the preset arguments."""
+        return replace(self.loss.from_options(options), **self.arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the capabilities of the loss."""
+        if name.startswith("_") or name == "loss":
+            raise AttributeError(name)
+        return getattr(self.loss, name)
+
 
 BaselineName = Literal["none", "paper", "leave_one_out", "moving_average"]
 MOVING_AVERAGE_KEEPS = 0.95  # about twenty steps: short compared with a training, long enough to average over batches

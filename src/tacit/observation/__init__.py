@@ -5,8 +5,7 @@ from tacit.observation.counts import NegativeBinomialCounts, PoissonCounts
 from tacit.observation.gaussian import GaussianNoise, HeadGaussianNoise, InputGaussianNoise, SimultaneousNoise
 from tacit.observation.log_normal import LogNormalNoise
 from tacit.observation.mixed import MixedObservation
-from tacit.observation.model import Derivatives, ObservationModel, PositiveMean, Support, TargetValues
-from tacit.observation.none import NoNoise
+from tacit.observation.model import Derivatives, NoNoise, ObservationModel, PositiveMean, Support, TargetValues
 from tacit.observation.student_t import StudentTNoise
 
 __all__ = [

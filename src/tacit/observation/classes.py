@@ -25,7 +25,7 @@ from tacit.errors import require
 from tacit.observation.counts import Steps, Table
 from tacit.observation.model import Derivatives, Support, TargetValues
 from tacit.registry import register
-from tacit.shapes import Inputs, Outputs, Samples, TargetParams, Targets
+from tacit.shapes import Outputs, Samples, TargetParams, Targets
 
 FAR = 1e4  # a cut that no output reaches: below the first category and above the last
 LEAST_STEP = 1e-4  # smallest distance between cuts
@@ -42,12 +42,6 @@ class BernoulliTargets(Steps):
 
     words: ClassVar[str] = "yes or no"
     support: Support = "two values"
-
-    def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
-        """Return the logits."""
-        del inputs
-        self._require_outputs(outputs)
-        return outputs
 
     def table(self, parameters: TargetParams) -> Table:
         """Return the probability of 0 (no)."""
@@ -122,12 +116,6 @@ class OrderedCategories(Steps):
         first, steps = self.raw_cuts.tensor_split([1], -1)
         return torch.cat([first, softplus(steps) + LEAST_STEP], -1).cumsum(-1)
 
-    def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
-        """Return the outputs."""
-        del inputs
-        self._require_outputs(outputs)
-        return outputs
-
     def table(self, parameters: TargetParams) -> Table:
         """Return the cumulative probability of each category."""
         return torch.sigmoid(self.cuts - parameters[..., None])
@@ -200,7 +188,9 @@ class OrderedCategories(Steps):
 
     def information(self, parameters: TargetParams) -> Samples:
         r"""Return $\sum_k P(c_k)\, (F(k - 1) + F(k) - 1)^2$."""
-        below, up_to = self._padded(parameters)
+        table = self.table(parameters)
+        ends = torch.zeros_like(table[..., :1])
+        below, up_to = torch.cat([ends, table], -1), torch.cat([table, ends + 1], -1)
         return ((up_to - below) * (below + up_to - 1).square()).sum(-1)
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
@@ -217,11 +207,6 @@ class OrderedCategories(Steps):
         padded = torch.cat([-far, self.cuts, far], -1).expand(len(targets), -1, -1, -1)
         places = self.places(targets).long()[..., None]
         return padded.gather(-1, places)[..., 0], padded.gather(-1, places + 1)[..., 0]
-
-    def _padded(self, parameters: TargetParams) -> tuple[Table, Table]:
-        table = self.table(parameters)
-        ends = torch.zeros_like(table[..., :1])
-        return torch.cat([ends, table], -1), torch.cat([table, ends + 1], -1)
 
     def _moment(self, parameters: TargetParams, values: Tensor) -> Samples:
         return values[-1] - (self.table(parameters) * values.diff()).sum(-1)

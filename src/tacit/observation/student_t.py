@@ -22,7 +22,7 @@ from tacit.errors import require_int
 from tacit.observation.gaussian import INITIAL_SIGMA, SIGMA_FLOOR, log_sigma_of
 from tacit.observation.model import Derivatives, ObservationModel
 from tacit.registry import register
-from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
+from tacit.shapes import NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
 INITIAL_DEGREES = 6.0
 LEAST_ABOVE_TWO = 0.01  # degrees of freedom exceed 2 by at least this, so the variance is finite
@@ -56,12 +56,6 @@ class StudentTNoise(ObservationModel):
     def degrees(self) -> Float[Tensor, "node channel"]:
         r"""$\nu$."""
         return 2 + LEAST_ABOVE_TWO + softplus(self.raw_degrees)
-
-    def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
-        """Return the outputs."""
-        del inputs
-        self._require_outputs(outputs)
-        return outputs
 
     def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
         r"""Return $f + \sigma\, T_\nu$ from two uniforms for each target."""

@@ -1,11 +1,9 @@
 """Plots of fitted estimators and run directories on matplotlib axes, in scikit-learn's display convention."""
 
-from tacit.plots.calibration import CalibrationDisplay
+from tacit.plots.checks import CalibrationDisplay, TrainingDisplay
 from tacit.plots.display import Display
 from tacit.plots.forecast import ForecastDisplay
-from tacit.plots.graph import GraphDisplay
-from tacit.plots.matrix import EdgeMatrixDisplay
-from tacit.plots.training import TrainingDisplay
+from tacit.plots.graph import EdgeMatrixDisplay, GraphDisplay
 
 __all__ = [
     "CalibrationDisplay",

@@ -173,7 +173,10 @@ class GraphFilter(nn.Module):
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return random weights, or those of a warm start."""
         if self.jitter is not None:
-            moved = {name: _moved(value.detach(), self.jitter, generator) for name, value in self.named_parameters()}
+            moved = {name: value.detach() for name, value in self.named_parameters()}
+            for name, value in moved.items() if self.jitter else ():
+                normals = torch.randn(value.shape, generator=generator, device=generator.device, dtype=value.dtype)
+                moved[name] = value + self.jitter * value.square().mean().sqrt() * normals.to(value.device)
             return moved | {"edge_weights": self._restricted(moved["edge_weights"])}
         return self.random_parameters(generator)
 
@@ -223,13 +226,6 @@ class GraphFilter(nn.Module):
         if self.layout.levels and self.residual:
             read = torch.nn.functional.pad(read[..., : -self.layout.levels], (0, self.layout.levels))
         return read
-
-
-def _moved(values: Tensor, jitter: float, generator: Generator) -> Tensor:
-    if jitter == 0:
-        return values
-    normals = torch.randn(values.shape, generator=generator, device=generator.device, dtype=values.dtype)
-    return values + jitter * values.square().mean().sqrt() * normals.to(values.device)
 
 
 def _sent(sizes: Sizes) -> int:

@@ -78,16 +78,14 @@ class HopPredictor(nn.Module):
         return self._output(inputs, relaxed_powers(graphs, self.num_hops))
 
     def _output(self, inputs: Inputs, powers: Iterator[AnyGraphs]) -> Samples:
-        messages = self._messages(inputs)
+        if inputs.is_cuda and self.hop_weights.numel() <= FEW_WEIGHTS:
+            messages = (inputs[None, ..., None] * self.hop_weights[:, None, None]).sum(-2)
+        else:
+            messages = torch.einsum("bjc,lco->lbjo", inputs, self.hop_weights)  # (hop, batch, node, channel)
         total: Tensor | float = 0.0
         for hop, power in enumerate(powers):
             total = total + aggregate(power, messages[hop])
         return torch.tanh(torch.as_tensor(total))
-
-    def _messages(self, inputs: Inputs) -> Float[Tensor, "hop batch node channel"]:
-        if inputs.is_cuda and self.hop_weights.numel() <= FEW_WEIGHTS:
-            return (inputs[None, ..., None] * self.hop_weights[:, None, None]).sum(-2)
-        return torch.einsum("bjc,lco->lbjo", inputs, self.hop_weights)
 
 
 def _build(sizes: Sizes, options: Options, _candidates: CandidateEdges | None, _observation: str) -> HopPredictor:

@@ -47,25 +47,13 @@ class Sizes:
 class Options(Protocol):
     """User options, ``[predictor]`` in the config; ``uses`` of a kind names the ones that it supports."""
 
-    @property
-    def kind(self) -> str: ...  # noqa: D102
-    @property
-    def hidden(self) -> int | tuple[int, ...]: ...  # noqa: D102
-    @property
-    def layers(self) -> int: ...  # noqa: D102
-    @property
-    def num_hops(self) -> int: ...  # noqa: D102
-    @property
-    def activation(self) -> Any: ...  # noqa: D102
-    @property
-    def residual(self) -> bool | None: ...  # noqa: D102
-    @property
-    def options(self) -> Mapping[str, Any]: ...  # noqa: D102
-
-
-def no_weights(_sizes: Sizes) -> int:
-    """Return 0: all edges share the weights."""
-    return 0
+    kind: str
+    hidden: int | tuple[int, ...]
+    layers: int
+    num_hops: int
+    activation: Any
+    residual: bool | None
+    options: Mapping[str, Any]
 
 
 def one_width(options: Options) -> int:
@@ -119,6 +107,6 @@ class PredictorKind:
     compiles: bool = False
     lag_ranges: bool = False
     gated_by_inputs: bool = False
-    edge_weights: Callable[[Sizes], int] = no_weights
+    edge_weights: Callable[[Sizes], int] = lambda _: 0  # all edges share the weights
     edge_channels: Callable[[Sizes, Any], int] = widest
     num_layers: Callable[[Any], int] = lambda options: options.layers

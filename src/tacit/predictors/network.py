@@ -32,6 +32,7 @@ fused kernels do not support ``torch.func``.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -161,8 +162,9 @@ class GraphNetwork(nn.Module):
             self.background = nn.Parameter(torch.zeros(*background, layout.out_channels))
 
     @classmethod
-    def recurrent(
+    def of_sizes(
         cls,
+        encoder: Callable[[int, int], GRU | WindowLayers],
         window: int,
         num_features: int,
         out_channels: int = 1,
@@ -173,28 +175,23 @@ class GraphNetwork(nn.Module):
         background: tuple[int, int] = (0, 0),
         **head: Any,
     ) -> "GraphNetwork":
-        """Build a network with a recurrent encoder; further arguments are those of the class from ``num_layers`` on."""
+        """Build a network; ``encoder`` is built from the numbers of features and of hidden units.
+
+        Further arguments are those of the class from ``num_layers`` on.
+        """
         layout = SeriesLayout(window, num_features, out_channels, known, levels)
-        encoder = GRU(num_features + known - background[1], hidden)
-        return cls(layout, encoder, *more, background=background, **head)
+        made = encoder(num_features + known - background[1], hidden)
+        return cls(layout, made, *more, background=background, **head)
 
     @classmethod
-    def feedforward(
-        cls,
-        window: int,
-        num_features: int,
-        out_channels: int = 1,
-        hidden: int = 32,
-        *more: Any,
-        known: int = 0,
-        levels: int = 0,
-        background: tuple[int, int] = (0, 0),
-        **head: Any,
-    ) -> "GraphNetwork":
-        """Build a network with two dense layers as encoder; further arguments as in :meth:`recurrent`."""
-        layout = SeriesLayout(window, num_features, out_channels, known, levels)
-        encoder = WindowLayers(window, num_features + known - background[1], hidden)
-        return cls(layout, encoder, *more, background=background, **head)
+    def recurrent(cls, window: int, num_features: int, *sizes: Any, **more: Any) -> "GraphNetwork":
+        """Build a network with a recurrent encoder; further arguments as in :meth:`of_sizes`."""
+        return cls.of_sizes(GRU, window, num_features, *sizes, **more)
+
+    @classmethod
+    def feedforward(cls, window: int, num_features: int, *sizes: Any, **more: Any) -> "GraphNetwork":
+        """Build a network with two dense layers as encoder; further arguments as in :meth:`of_sizes`."""
+        return cls.of_sizes(partial(WindowLayers, window), window, num_features, *sizes, **more)
 
     @property
     def num_hops(self) -> int:

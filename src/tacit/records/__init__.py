@@ -1,7 +1,6 @@
 """Run directories: a JSON record, edges, history and model; files are written atomically, the record last."""
 
 from tacit.records.directories import CALL, drawing, make_directory, new_directory, require_new, resuming
-from tacit.records.reading import DEMO_RUNS, Run, is_demo, listed_in, read_one_run, read_record, read_run
 from tacit.records.record import (
     CANDIDATES,
     FORMAT,
@@ -15,6 +14,18 @@ from tacit.records.record import (
     read_model,
     versions,
 )
+from tacit.records.run import (
+    DEMO_RUNS,
+    Run,
+    history_line,
+    is_demo,
+    listed_in,
+    read_one_run,
+    read_record,
+    read_run,
+    run_of,
+    write_run,
+)
 from tacit.records.tables_csv import (
     BACKGROUND,
     FORECAST_NUMBERS,
@@ -25,7 +36,6 @@ from tacit.records.tables_csv import (
     read_background,
     read_forecasts,
 )
-from tacit.records.writing import history_line, run_of, write_run
 
 __all__ = [
     "BACKGROUND",

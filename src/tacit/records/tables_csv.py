@@ -6,8 +6,9 @@
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -41,42 +42,27 @@ class ForecastTable:
 
     def text(self, node_names: Sequence[str]) -> str:
         """Return ``forecasts.csv``, a row per row, node and variable."""
-        import pandas as pd
-
-        rows, nodes, variables = self.numbers.shape[:3]
-        names = [node_names[node] for node in self.nodes]
-        keys = {"series": np.repeat(np.array(self.series, dtype=object), nodes * variables)} if self.series else {}
-        keys[self.row_name] = np.repeat(np.array(self.rows, dtype=object), nodes * variables)
-        keys["node"] = np.tile(np.repeat(np.array(names, dtype=object), variables), rows)
-        keys["variable"] = np.tile(np.array(self.variables, dtype=object), rows * nodes)
-        flat = self.numbers.reshape(-1, len(FORECAST_NUMBERS))
-        numbers = {name: flat[:, column] for column, name in enumerate(FORECAST_NUMBERS)}
-        return str(pd.DataFrame(keys | numbers).to_csv(index=False, float_format="%.7g", lineterminator="\n"))
+        cells = {
+            "node": [node_names[node] for node in self.nodes for _ in self.variables],
+            "variable": self.variables * len(self.nodes),
+        }
+        return _text(self.series, {self.row_name: self.rows}, cells, self.numbers, FORECAST_NUMBERS, "%.7g")
 
 
 def read_forecasts(text: str, node_names: Sequence[str]) -> ForecastTable:
     """Return the table of ``forecasts.csv``; ValueError or KeyError if it is bad."""
-    import pandas as pd
-
-    words = dict.fromkeys(("series", "time", "pair", "node", "variable"), str)
-    table = pd.read_csv(
-        io.StringIO(text),
-        dtype=words | dict.fromkeys(FORECAST_NUMBERS, float),
-        na_values=dict.fromkeys(FORECAST_NUMBERS, ""),
-        keep_default_na=False,
-        lineterminator="\n",
+    table, nodes = _table(text, node_names, FORECASTS, FORECAST_NUMBERS)
+    variables, row_name = list(dict.fromkeys(table["variable"])), "time" if "time" in table else "pair"
+    each = max(1, len(nodes) * len(variables))
+    numbers = table[list(FORECAST_NUMBERS)].to_numpy()
+    return ForecastTable(
+        row_name,
+        table[row_name][::each].tolist(),
+        table["series"][::each].tolist() if "series" in table else [],
+        nodes,
+        variables,
+        numbers.reshape(len(table) // each, len(nodes), len(variables), len(FORECAST_NUMBERS)),
     )
-    number = {name: place for place, name in enumerate(node_names)}
-    names, variables = list(dict.fromkeys(table["node"])), list(dict.fromkeys(table["variable"]))
-    if not set(names) <= set(number):
-        raise ValueError(f"{FORECASTS} names a node that is not in record.json")
-    row_name = "time" if "time" in table else "pair"
-    each = max(1, len(names) * len(variables))
-    shape = len(table) // each, len(names), len(variables), len(FORECAST_NUMBERS)
-    numbers = table[list(FORECAST_NUMBERS)].to_numpy().reshape(shape)
-    series = table["series"][::each].tolist() if "series" in table else []
-    nodes = [number[name] for name in names]
-    return ForecastTable(row_name, table[row_name][::each].tolist(), series, nodes, variables, numbers)
 
 
 BACKGROUND = "background.csv"
@@ -106,35 +92,58 @@ class BackgroundTable:
 
     def text(self, node_names: Sequence[str]) -> str:
         """Return ``background.csv``, a row per point and node."""
-        import pandas as pd
-
-        points, nodes = self.numbers.shape[:2]
-        keys = {"series": np.repeat(np.array(self.series, dtype=object), nodes)} if self.series else {}
-        keys["time"] = np.repeat(np.array(self.times, dtype=object), nodes)
-        keys["rows"] = np.repeat(self.rows, nodes)
-        keys["node"] = np.tile(np.array([node_names[node] for node in self.nodes], dtype=object), points)
-        flat = self.numbers.reshape(-1, len(NUMBERS))
-        numbers = {name: flat[:, column] for column, name in enumerate(NUMBERS)}
-        return str(pd.DataFrame(keys | numbers).to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+        keys: dict[str, Sequence[Any]] = {"time": self.times, "rows": self.rows}
+        cells = {"node": [node_names[node] for node in self.nodes]}
+        return _text(self.series, keys, cells, self.numbers, NUMBERS, "%.6g")
 
 
 def read_background(text: str, node_names: Sequence[str]) -> BackgroundTable:
     """Return the table of ``background.csv``; ValueError or KeyError if it is bad."""
+    table, nodes = _table(text, node_names, BACKGROUND, NUMBERS)
+    each = max(1, len(nodes))
+    return BackgroundTable(
+        table["time"][::each].tolist(),
+        table["rows"][::each].astype(int).tolist(),
+        table["series"][::each].tolist() if "series" in table else [],
+        nodes,
+        table[list(NUMBERS)].to_numpy().reshape(len(table) // each, len(nodes), len(NUMBERS)),
+    )
+
+
+def _text(
+    series: Sequence[str],
+    keys: Mapping[str, Sequence[Any]],
+    cells: Mapping[str, Sequence[str]],
+    numbers: Float[np.ndarray, "row *cell column"],
+    columns: Sequence[str],
+    digits: str,
+) -> str:
+    """Return a table as CSV: the series of each row, if there are several, other ``keys`` of each row, its cells."""
     import pandas as pd
 
+    flat = numbers.reshape(-1, len(columns))
+    count = len(next(iter(cells.values())))
+    keys = {"series": series, **keys} if series else keys
+    found = {name: np.repeat(np.array(values, dtype=object), count) for name, values in keys.items()}
+    found |= {name: np.tile(np.array(values, dtype=object), len(numbers)) for name, values in cells.items()}
+    found |= {name: flat[:, column] for column, name in enumerate(columns)}
+    return str(pd.DataFrame(found).to_csv(index=False, float_format=digits, lineterminator="\n"))
+
+
+def _table(text: str, node_names: Sequence[str], file: str, columns: Sequence[str]) -> tuple[Any, list[int]]:
+    """Return the cells of a CSV file, a pandas.DataFrame, and the numbers of its nodes."""
+    import pandas as pd
+
+    words = dict.fromkeys(("series", "time", "pair", "node", "variable"), str)
     table = pd.read_csv(
         io.StringIO(text),
-        dtype=dict.fromkeys(("series", "time", "node"), str) | dict.fromkeys(NUMBERS, float),
-        na_values=dict.fromkeys(NUMBERS, ""),
+        dtype=words | dict.fromkeys(columns, float),
+        na_values=dict.fromkeys(columns, ""),
         keep_default_na=False,
         lineterminator="\n",
     )
     number = {name: place for place, name in enumerate(node_names)}
     names = list(dict.fromkeys(table["node"]))
     if not set(names) <= set(number):
-        raise ValueError(f"{BACKGROUND} names a node that is not in record.json")
-    each = max(1, len(names))
-    numbers = table[list(NUMBERS)].to_numpy().reshape(len(table) // each, len(names), len(NUMBERS))
-    series = table["series"][::each].tolist() if "series" in table else []
-    rows = table["rows"][::each].astype(int).tolist()
-    return BackgroundTable(table["time"][::each].tolist(), rows, series, [number[name] for name in names], numbers)
+        raise ValueError(f"{file} names a node that is not in record.json")
+    return table, [number[name] for name in names]

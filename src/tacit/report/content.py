@@ -117,7 +117,7 @@ def packed_lags(run: Run, columns: EdgeTable) -> dict[str, Any] | None:
 
 
 LEADING = 8  # edges
-SHOWN_FROM = 0.005  # a smaller probability is rounded to 0.00
+LEADING_FROM = 0.005  # a smaller probability is rounded to 0.00
 UNKNOWN = "–"
 
 
@@ -125,7 +125,7 @@ def leading_edges(run: Run, columns: EdgeTable) -> list[dict[str, str]]:
     """Return the most likely listed edges, or without evidence the most probable ones, with their numbers as text."""
     among = columns.shown
     if "exists" not in columns:
-        among = columns.drawable & (columns.acts >= SHOWN_FROM)
+        among = columns.drawable & (columns.acts >= LEADING_FROM)
         if "identifiable" in columns:
             among = among & (columns["identifiable"] != FLAGS.index(""))
     found = strongest_edges(run, LEADING, columns, among)
@@ -273,7 +273,10 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
     places = run_places(run, columns) if places is None else places
     embedded = columns if len(columns) <= MOST_EMBEDDED else columns.at(np.sort(columns.strongest(MOST_EMBEDDED)))
     situations = _situations(run, embedded)
-    shown = shown_columns(columns, by_situation=situations is not None)
+    # The columns of the table that are known; ``varies`` also shows regimes.
+    known = {one.name for one in schema.page_columns() if one.kind == "node" or one.name in columns}
+    known |= {"varies"} if situations is not None else set()
+    shown = [one.name for one in schema.page_columns() if one.name in known]
     return {
         "record": run.record,
         "verdict": verdict(run),
@@ -313,7 +316,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "scores_explained": scores_explained(run),
         "scores": {"learned graph": run.record.metrics, **run.record.references},
         "config": json.dumps(shortened(run.record.config), indent=2, ensure_ascii=False),
-        "panels": shown_panels(columns),
+        "panels": [name for name in ("exists", "probability", "truth", "error") if name in columns],
         "symmetric": run.record.is_symmetric,
         "undirected": "undirected" in columns and bool(columns["undirected"].any()),
         "situations": situations,
@@ -327,12 +330,6 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
             "possible": {"identifiable": int(columns.drawable.sum()), "all": int(columns.index.between.sum())},
         },
     }
-
-
-def shown_columns(edges: EdgeTable, *, by_situation: bool = False) -> list[str]:
-    """Return the names of the columns of the table that are known; ``varies`` also shows regimes."""
-    by = {"varies"} if by_situation else set()
-    return [one.name for one in schema.page_columns() if one.kind == "node" or one.name in edges or one.name in by]
 
 
 def headings(edges: EdgeTable, shown: list[str]) -> dict[str, str]:
@@ -349,12 +346,6 @@ def explanations(edges: EdgeTable) -> str:
         return ""
     known = [one.explained for one in schema.page_columns() if one.name in edges and one.explained]
     return " ".join(known).format(keep=edges.keep)
-
-
-def shown_panels(columns: EdgeTable) -> list[str]:
-    """Return what the matrices show, in their order."""
-    first = [] if "exists" not in columns else ["exists"]
-    return [*first, "probability", *(["truth", "error"] if "truth" in columns else [])]
 
 
 def start_threshold(columns: EdgeTable) -> float:

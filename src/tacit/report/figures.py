@@ -174,10 +174,19 @@ STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": Fal
 def draw_figures(run: Run, directory: Path, places: Places | None = None) -> list[Path]:
     """Draw the figures of a run into ``directory`` as PNG, PDF and SVG, and return their paths."""
     with mpl.rc_context(STYLE):
-        probs = draw_histogram(run.edges.each_once()) if not run.edges.index.has_all_pairs else _matrices(run)
+        if run.edges.index.has_all_pairs:
+            shown = panels(run)
+            probs, row = _side_by_side(len(shown), 3.4)
+            for axes, (title, matrix, colours, top) in zip(row, shown, strict=True):
+                draw_matrix(axes, matrix, title=title, colours=colours, limits=(0.0, top))
+        else:
+            probs = draw_histogram(run.edges.each_once())
         figures: dict[str, Figure | None] = {"edge_probs": probs, "network": draw_run_network(run, places)}
-        figures |= {"losses": _losses(run), "reliability": draw_reliability(run), "ranks": draw_ranks(run)}
-        figures |= {"edges_by": draw_situations(run)}
+        if curves := training_curves(run):  # none if fitted in closed form
+            figures["losses"], row = _side_by_side(len(curves), 4.2)
+            for axes, curve in zip(row, curves, strict=True):
+                draw_curve(axes, curve, run.record.best_replica)
+        figures |= {"reliability": draw_reliability(run), "ranks": draw_ranks(run), "edges_by": draw_situations(run)}
         drawn = [figure_files(figure, name) for name, figure in figures.items() if figure is not None]
     files = {name: data for one in drawn for name, data in one.items()}
     with made(directory, parents=False):
@@ -210,21 +219,3 @@ def _side_by_side(count: int, width: float) -> tuple[Figure, list[Any]]:
     row = figure.subplots(1, count, squeeze=False)[0]
     figure.subplots_adjust(left, 0.5 / HEIGHT, 1 - right, 1 - 0.35 / HEIGHT, wspace=between / wide)
     return figure, list(row)
-
-
-def _matrices(run: Run) -> Figure:
-    shown = panels(run)
-    figure, row = _side_by_side(len(shown), 3.4)
-    for axes, (title, matrix, colours, top) in zip(row, shown, strict=True):
-        draw_matrix(axes, matrix, title=title, colours=colours, limits=(0.0, top))
-    return figure
-
-
-def _losses(run: Run) -> Figure | None:
-    shown = training_curves(run)
-    if not shown:  # fitted in closed form
-        return None
-    figure, row = _side_by_side(len(shown), 4.2)
-    for axes, curve in zip(row, shown, strict=True):
-        draw_curve(axes, curve, run.record.best_replica)
-    return figure

@@ -59,22 +59,19 @@ def draw_labels(axes: Axes, places: Places, names: Sequence[str], weight: Float[
             continue
         best = int(crossed.argmin())
         taken = np.vstack([taken, boxes[best]])
-        _write(axes, texts[place], (places.x[place], places.y[place]), options[best])
-
-
-def _write(axes: Axes, text: str, at: tuple[float, float], side: Int[np.ndarray, " 2"]) -> None:
-    axes.annotate(
-        text,
-        at,
-        xytext=(GAP * side[0], GAP * side[1]),
-        textcoords="offset points",
-        ha="left" if side[0] > 0 else "right",
-        va="bottom" if side[1] > 0 else "top",
-        fontsize=SIZE,
-        parse_math=False,  # a name is a name, whatever it is made of
-        zorder=4,
-        path_effects=[withStroke(linewidth=1.8, foreground="white")],  # edges behind it stay apart from it
-    )
+        side = options[best]
+        axes.annotate(
+            texts[place],
+            (places.x[place], places.y[place]),
+            xytext=(GAP * side[0], GAP * side[1]),
+            textcoords="offset points",
+            ha="left" if side[0] > 0 else "right",
+            va="bottom" if side[1] > 0 else "top",
+            fontsize=SIZE,
+            parse_math=False,  # a name is a name, whatever it is made of
+            zorder=4,
+            path_effects=[withStroke(linewidth=1.8, foreground="white")],  # edges behind it stay apart from it
+        )
 
 
 def _box(
@@ -228,16 +225,7 @@ def draw_graph(
         shown = ScalarMappable(Normalize(0, 1), ACTING_COLOURS)
         bar = axes.figure.colorbar(shown, ax=axes, shrink=0.6)
         bar.set_label("acts")
-    if numbers and len(edges):
-        _write_numbers(axes, edges, places)
-    ends = np.concatenate([edges.index.source, edges.index.target])
-    weight = np.bincount(np.searchsorted(places.node, ends), np.tile(edges.decides, 2), len(places.node))
-    draw_labels(axes, places, names, weight.astype(float))
-
-
-def _write_numbers(axes: Axes, edges: EdgeTable, places: Places) -> None:
-    middle = edge_curves(places, edges)[:, POINTS // 2]
-    for place, (x, y) in enumerate(middle):
+    for place, (x, y) in enumerate(edge_curves(places, edges)[:, POINTS // 2] if numbers and len(edges) else ()):
         if np.isnan(edges["probability"][place]):
             continue
         said = f"{edges['probability'][place]:.2f}"
@@ -245,6 +233,9 @@ def _write_numbers(axes: Axes, edges: EdgeTable, places: Places) -> None:
             said += f" [{edges['low'][place]:.2f}, {edges['high'][place]:.2f}]"
         paper = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
         axes.text(x, y, said, fontsize=6.5, ha="center", va="center", bbox=paper, zorder=3.5)
+    ends = np.concatenate([edges.index.source, edges.index.target])
+    weight = np.bincount(np.searchsorted(places.node, ends), np.tile(edges.decides, 2), len(places.node))
+    draw_labels(axes, places, names, weight.astype(float))
 
 
 def figure_height(places: Places) -> float:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tacit.edges import BY_NUMBERS, REGIME, EdgeTable
@@ -221,29 +220,26 @@ def draw_situations(run: Run) -> Figure | None:
     figure = Figure(figsize=(WIDTH * across, HEIGHT * down), layout="constrained")
     panels = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
     for axes, (table, edge) in zip(panels, shown, strict=False):
-        _draw_panel(axes, table, edge, run.record.node_names)
+        x = np.array(table.positions) if table.positions is not None else np.arange(len(table.labels))
+        probs, low, high = (table.numbers[name][edge] for name in ("probability", "low", "high"))
+        if table.ordered:
+            axes.fill_between(x, low, high, color=BLUE, alpha=0.2, linewidth=0)
+            axes.plot(x, probs, color=BLUE, marker="o", markersize=2.5)
+        else:
+            axes.errorbar(x, probs, yerr=[probs - low, high - probs], fmt="o", color=BLUE, capsize=3)
+            axes.set_xlim(-0.5, len(x) - 0.5)
+        if table.positions is None:
+            kept = np.arange(0, len(x), -(-len(x) // MOST_TICKS))
+            turned = sum(len(table.labels[place]) for place in kept) > 30
+            axes.set_xticks(kept, [short(table.labels[place], LONGEST_TICK) for place in kept], parse_math=False)
+            axes.tick_params(axis="x", labelrotation=30 if turned else 0)
+        names = run.record.node_names
+        source, target = (short(names[node], LONGEST_NAME) for node in (table.source[edge], table.target[edge]))
+        axes.set_title(f"{source} → {target}", fontsize=8, parse_math=False)
+        axes.set_xlabel(table.by, parse_math=False)
+        axes.set_ylim(-0.03, 1.03)
     for axes in panels[len(shown) :]:
         axes.set_axis_off()
     for axes in panels[::across]:
         axes.set_ylabel("probability")
     return figure
-
-
-def _draw_panel(axes: Axes, table: SituationTable, edge: int, names: list[str]) -> None:
-    x = np.array(table.positions) if table.positions is not None else np.arange(len(table.labels))
-    probs, low, high = (table.numbers[name][edge] for name in ("probability", "low", "high"))
-    if table.ordered:
-        axes.fill_between(x, low, high, color=BLUE, alpha=0.2, linewidth=0)
-        axes.plot(x, probs, color=BLUE, marker="o", markersize=2.5)
-    else:
-        axes.errorbar(x, probs, yerr=[probs - low, high - probs], fmt="o", color=BLUE, capsize=3)
-        axes.set_xlim(-0.5, len(x) - 0.5)
-    if table.positions is None:
-        kept = np.arange(0, len(x), -(-len(x) // MOST_TICKS))
-        turned = sum(len(table.labels[place]) for place in kept) > 30
-        axes.set_xticks(kept, [short(table.labels[place], LONGEST_TICK) for place in kept], parse_math=False)
-        axes.tick_params(axis="x", labelrotation=30 if turned else 0)
-    source, target = (short(names[node], LONGEST_NAME) for node in (table.source[edge], table.target[edge]))
-    axes.set_title(f"{source} → {target}", fontsize=8, parse_math=False)
-    axes.set_xlabel(table.by, parse_math=False)
-    axes.set_ylim(-0.03, 1.03)

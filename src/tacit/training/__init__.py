@@ -5,10 +5,9 @@ A training step is implemented in ``step.py`` (body and parameter update), ``gra
 
 from tacit.training.checkpoint import Checkpoints
 from tacit.training.fit import fit
-from tacit.training.fixed_graph import pair_losses, with_fixed_graph, with_graph
 from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
 from tacit.training.loop import Monitor, Trace
-from tacit.training.model import LatentGraphModel
+from tacit.training.model import LatentGraphModel, pair_losses, with_fixed_graph, with_graph
 from tacit.training.processes import Ended, Processes, from_the_first, meet_in_step
 from tacit.training.result import (
     TOO_EARLY,

@@ -169,8 +169,13 @@ def differences(here: Fingerprint, there: Fingerprint) -> list[str]:
     >>> differences({"epochs": 10, "loss": "#ab"}, {"epochs": 20, "loss": "#cd"})
     ['epochs is 10 here and 20 there', 'another loss']
     """
-    names = [name for name in {**there, **here} if here.get(name) != there.get(name)]
-    return [_said(name, here.get(name), there.get(name)) for name in names]
+    found = []
+    for name in {**there, **here}:
+        values = here.get(name), there.get(name)
+        if values[0] != values[1]:
+            marks = any(str(value).startswith("#") for value in values)
+            found.append(f"another {name}" if marks else f"{name} is {values[0]} here and {values[1]} there")
+    return found
 
 
 def described(value: Any, depth: int = DEEPEST) -> Any:
@@ -199,12 +204,6 @@ def described(value: Any, depth: int = DEEPEST) -> Any:
         inside |= dict(value.named_children())
         inside.pop("training", None)
     return [name, [[key, described(entry, depth - 1)] for key, entry in sorted(inside.items())]]
-
-
-def _said(name: str, here: Any, there: Any) -> str:
-    if any(str(value).startswith("#") for value in (here, there)):
-        return f"another {name}"
-    return f"{name} is {here} here and {there} there"
 
 
 def _data(part: str, pairs: Pairs) -> dict[str, Any]:

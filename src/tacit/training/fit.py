@@ -107,7 +107,18 @@ def fit(
         _require_stack("constants", "known", name, stack, known)
         known[name] = stack.to(known[name])
     if resamples is not None:
-        _require_resamples(resamples, len(seeds), len(train))
+        shape = len(seeds), len(train)
+        require(
+            isinstance(resamples, Tensor) and resamples.dtype == torch.int64 and tuple(resamples.shape) == shape,
+            f"resamples must be integers of shape {shape}, a row for each replica and training pair, got "
+            f"{getattr(resamples, 'dtype', type(resamples).__name__)} {tuple(getattr(resamples, 'shape', ()))}; use "
+            "bootstrap_rows",
+        )
+        least, most = int(resamples.min()), int(resamples.max())
+        require(
+            least >= 0 and most < len(train),
+            f"resamples must be rows from 0 to {len(train) - 1}, got {least} to {most}; use bootstrap_rows",
+        )
         resamples = resamples.to(train.inputs.device)
     processes = Processes.current()
     require_shareable(model, train, settings, processes)
@@ -156,18 +167,6 @@ def _require_stack(argument: str, kind: str, name: str, value: Tensor, stacks: S
     require(
         tuple(value.shape) == shape,
         f"{argument} '{name}' must have shape {shape}, a value for each replica, got {tuple(value.shape)}; stack them",
-    )
-
-
-def _require_resamples(rows: Tensor, replicas: int, pairs: int) -> None:
-    require(
-        isinstance(rows, Tensor) and rows.dtype == torch.int64 and tuple(rows.shape) == (replicas, pairs),
-        f"resamples must be integers of shape {(replicas, pairs)}, a row for each replica and training pair, got "
-        f"{getattr(rows, 'dtype', type(rows).__name__)} {tuple(getattr(rows, 'shape', ()))}; use bootstrap_rows",
-    )
-    require(
-        int(rows.min()) >= 0 and int(rows.max()) < pairs,
-        f"resamples must be rows from 0 to {pairs - 1}, got {int(rows.min())} to {int(rows.max())}; use bootstrap_rows",
     )
 
 

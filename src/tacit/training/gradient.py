@@ -50,7 +50,8 @@ def keep_compiled() -> str | None:
     has spaces, which the C++ compiler does not support, torch's own directory below ``/tmp`` is used. Torch identifies
     a program by its source, the versions and the processor.
     """
-    directory = Path(os.environ.get(VARIABLE) or _usual())
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    directory = Path(os.environ.get(VARIABLE) or Path(base) / "tacit" / "compiled")
     try:
         usable = not any(letter.isspace() for letter in str(directory.absolute()))
         if usable:
@@ -63,11 +64,6 @@ def keep_compiled() -> str | None:
         return None
     os.environ.pop(VARIABLE, None)
     return NOT_KEPT.format(directory=directory)
-
-
-def _usual() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "tacit" / "compiled"
 
 
 LiftName = Literal["auto", "loop", "vmap"]
@@ -194,21 +190,19 @@ class CompiledProgram:
         """Return the result of the function."""
         if self._pending:
             self._pending = False
-            self._compile(*(tensor.clone() for tensor in tensors) if self._in_place else tensors)
+            examples = tuple(tensor.clone() for tensor in tensors) if self._in_place else tensors
+            start, reason = time.perf_counter(), NOT_TRACED
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # deprecations inside the compiler do not concern the user
+                    traced, reason = make_fx(self.function)(*examples), NO_COMPILER
+                    compiled = torch.compile(traced, dynamic=False, options=self._options)
+                    compiled(*examples)
+                self.function = compiled
+            except Exception as error:  # any failure of the toolchain: the eager version is equal, only slower
+                self.fallback = f"{reason} ({first_line(error)})"
+            self.compile_seconds += time.perf_counter() - start
         return self.function(*tensors)
-
-    def _compile(self, *tensors: Tensor) -> None:
-        start, reason = time.perf_counter(), NOT_TRACED
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # deprecations inside the compiler do not concern the user
-                traced, reason = make_fx(self.function)(*tensors), NO_COMPILER
-                compiled = torch.compile(traced, dynamic=False, options=self._options)
-                compiled(*tensors)
-            self.function = compiled
-        except Exception as error:  # any failure of the toolchain: the eager version is equal, only slower
-            self.fallback = f"{reason} ({first_line(error)})"
-        self.compile_seconds += time.perf_counter() - start
 
 
 def trainable_names(model: LatentGraphModel) -> list[str]:
@@ -377,13 +371,10 @@ def read_buffers(
     counter: Int[Tensor, "3"], plan: Tensor, order: Tensor, bytes_: UInt8[Tensor, "step ..."], fractions: Tensor
 ) -> tuple[StepNumbers, Int[Tensor, "replica batch"], Bits]:
     """Return numbers, rows and bits of the step at the counter, and increment the counter."""
-    parts = (plan, OF_TRAINING), (order, OF_EPOCH), (_in_words(bytes_), OF_BITS), (fractions, OF_BITS)
+    # The bytes of each step are copied as 8-byte words if their number allows it: fewer numbers.
+    flat = bytes_.flatten(1)
+    flat = flat.view(torch.int64) if flat.shape[1] % 8 == 0 else flat
+    parts = (plan, OF_TRAINING), (order, OF_EPOCH), (flat, OF_BITS), (fractions, OF_BITS)
     numbers, rows, words, own_fractions = (values.index_select(0, counter[which, None])[0] for values, which in parts)
     counter.add_(1)
     return StepNumbers(*numbers), rows, (words.view(torch.uint8).view(bytes_.shape[1:]), own_fractions)
-
-
-def _in_words(bytes_: UInt8[Tensor, "step ..."]) -> Tensor:
-    """View the bytes of each step as 8-byte words if their number allows it, so that fewer numbers are copied."""
-    flat = bytes_.flatten(1)
-    return flat.view(torch.int64) if flat.shape[1] % 8 == 0 else flat

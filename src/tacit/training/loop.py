@@ -92,8 +92,9 @@ class Loop:
         state.order_states.copy_(order_states)
         if self.settings.patience is not None:
             keep_best(state)
-        if epoch + 1 in self.settings.halve_after:
-            self._drop_worse_half(epoch + 1)
+        if epoch + 1 in self.settings.halve_after:  # drop the worse half
+            ranked = sorted(state.active, key=lambda replica: float(state.validation_loss[replica]))
+            log.dropped |= dict.fromkeys(ranked[max(1, len(ranked) // 2) :], epoch + 1)
         self._save()
 
     def _train(
@@ -101,7 +102,14 @@ class Loop:
     ) -> tuple[Float[Tensor, " replica"], Tensor]:
         """Take the remaining steps of an epoch; return the mean loss of each replica, and the generators' states."""
         state, log, running = self.state, self.state.log, self.running
-        order, order_states = self._order(running)
+        train, order_states, orders = self.step.train, state.order_states.clone(), []
+        for replica in running:
+            generator = Generator(train.inputs.device)
+            generator.set_state(order_states[replica].clone())  # a view may not be aligned
+            batches = epoch_batches(len(train), state.plan.batch_size, generator)
+            orders.append(batches if self._resamples is None else self._resamples[replica][batches])
+            order_states[replica] = generator.get_state()
+        order = torch.stack(orders, 1)  # (step, running, batch)
         self.step.begin_epoch(order)
         last = min(loss for loss in log.history[-1].train_loss if loss is not None) if log.history else None
         epochs, total = self.settings.epochs, state.plan.total_steps
@@ -119,17 +127,6 @@ class Loop:
         by_step = state.step_losses.cpu()  # (step, replica): the only wait for the device in an epoch
         self._require_finite(by_step, f"the loss became {{value}} at epoch {epoch + 1}, step {{step}}")
         return by_step.mean(0), order_states
-
-    def _order(self, running: Sequence[int]) -> tuple[Int[Tensor, "step running batch"], Tensor]:
-        """Return the order of the training pairs in an epoch for each replica, and the generators' states after it."""
-        train, states, orders = self.step.train, self.state.order_states.clone(), []
-        for replica in running:
-            generator = Generator(train.inputs.device)
-            generator.set_state(states[replica].clone())  # a view may not be aligned
-            batches = epoch_batches(len(train), self.state.plan.batch_size, generator)
-            orders.append(batches if self._resamples is None else self._resamples[replica][batches])
-            states[replica] = generator.get_state()
-        return torch.stack(orders, 1), states
 
     def _validate(self, parameters: Stack) -> Float[Tensor, " replica"]:
         mean = self._validation(parameters, self.running)
@@ -171,10 +168,6 @@ class Loop:
             notes,
             log.trace,
         )
-
-    def _drop_worse_half(self, epoch: int) -> None:
-        ranked = sorted(self.state.active, key=lambda replica: float(self.state.validation_loss[replica]))
-        self.state.log.dropped |= dict.fromkeys(ranked[max(1, len(ranked) // 2) :], epoch)
 
     def _listed(self, values: Tensor) -> list[float | None]:
         return [None if replica in self.state.log.dropped else float(value) for replica, value in enumerate(values)]

@@ -15,8 +15,11 @@ At node scope the cost of a node is the cost of its own sample.
 import copy
 
 import torch
+from jaxtyping import Float
 from torch import Generator, Tensor, nn
+from torch.func import functional_call
 
+from tacit.data import Pairs
 from tacit.errors import InputError, require, require_int
 from tacit.estimators import (
     CreditName,
@@ -27,17 +30,19 @@ from tacit.estimators import (
     choose_credit,
     require_combination,
 )
-from tacit.graph import AnyGraphs, Context, EdgePrior, GraphDistribution
+from tacit.graph import AnyGraphs, BernoulliGraph, Context, EdgePrior, GraphDistribution
 from tacit.losses import Loss, LossTerms
 from tacit.observation import NoNoise, ObservationModel
 from tacit.predictors import initial_parameters, numbers_per_target_of, relaxed_call
-from tacit.randomness import generator_for
+from tacit.randomness import draw_uniforms, generator_for
 from tacit.shapes import (
+    EdgeProbs,
     GroupUniforms,
     Inputs,
     NoiseUniforms,
     Observed,
     Outputs,
+    PairLoss,
     Samples,
     Scalar,
     StepUniforms,
@@ -45,6 +50,8 @@ from tacit.shapes import (
     Targets,
     UnitAverage,
 )
+
+CHUNK = 128  # pairs evaluated at once
 
 
 class LatentGraphModel(nn.Module):
@@ -75,7 +82,17 @@ class LatentGraphModel(nn.Module):
         super().__init__()
         estimator = ScoreFunction() if estimator is None else estimator
         observation = NoNoise() if observation is None else observation
-        _require_parts(graph, predictor, loss, observation, estimator, prior)
+        for name, value, kind, example in (
+            ("graph", graph, GraphDistribution, "BernoulliGraph.uniform(12, generator=rng)"),
+            ("predictor", predictor, nn.Module, "HopPredictor.random(2, 4, generator=rng)"),
+            ("loss", loss, Loss, 'EnergyScore(scope="node")'),
+            ("observation", observation, ObservationModel, "GaussianNoise(num_nodes=12)"),
+            ("estimator", estimator, Estimator, "ScoreFunction()"),
+            ("prior", prior, EdgePrior | None, "EdgePrior(0.1, weight=0.01)"),
+        ):
+            if isinstance(value, type) or not isinstance(value, kind):
+                got = repr(value) if isinstance(value, str | type) else type(value).__name__
+                raise InputError(f"{name} must be an object like {example}, got {got}; build one")
         require_int("num_graphs", num_graphs)
         loss = _with_noise(loss if estimator.takes_baseline else loss.with_baseline("none"), predictor, observation)
         require_combination(loss, estimator, num_graphs, credit, predictor, graph)
@@ -88,7 +105,14 @@ class LatentGraphModel(nn.Module):
         self.estimator = estimator
         if estimator.takes_credit:
             self.estimator = estimator.with_credit(choose_credit(credit, loss, predictor, graph))
-        self.prior = _choose_prior(loss, prior, graph)
+        require(
+            loss.prior is None or prior is None,
+            f"{type(loss).__name__} has its own prior and does not accept a second one; pass the prior to the loss",
+        )
+        # A copy, which moves with this model only.
+        self.prior = copy.deepcopy(loss.prior if prior is None else prior)
+        if self.prior is not None:
+            self.prior.check(graph)
         self.register_buffer("progress", graph.raw.new_zeros(()), persistent=False)
         units = graph.num_nodes if loss.scope == "node" else 1
         moving = loss.baseline == "moving_average"
@@ -143,7 +167,11 @@ class LatentGraphModel(nn.Module):
         samples = self._samples(described, noise)
         terms = self._terms(samples, targets, observed)
         weights = torch.ones_like(terms.value[:, 0]) if terms.weight is None else terms.weight.mean(-1)
-        penalty = self._penalty(graph)
+        # The penalty of the edge prior plus that of the graph distribution.
+        own = self.graph.penalty()
+        penalty = self.progress.new_zeros(()) if own is None else own
+        if self.prior is not None:
+            penalty = penalty + self.prior.penalty(graph)
         objective = terms.value.mean() + estimator.surrogate(terms, graphs, graph)
         if noise is not None and not self.observation.reparameterized:
             objective = objective + self._noise_surrogate(terms, described, samples, observed)
@@ -155,12 +183,6 @@ class LatentGraphModel(nn.Module):
         losses = terms.value.mean(-1) + penalty * weights
         carried = () if terms.average is None else (terms.average,)
         return objective + penalty, (losses, weights, *carried)
-
-    def _penalty(self, graph: GraphDistribution) -> Scalar:
-        """Return the penalty of the edge prior plus that of the graph distribution."""
-        own = self.graph.penalty()
-        total = self.progress.new_zeros(()) if own is None else own
-        return total if self.prior is None else total + self.prior.penalty(graph)
 
     def graph_for(self, inputs: Inputs, context: Context | None = None) -> GraphDistribution:
         """Return the graph distribution given some pairs."""
@@ -266,22 +288,6 @@ class LatentGraphModel(nn.Module):
             check_relaxation(self.predictor, self.graph, channels, generator=generator)
 
 
-def _require_parts(
-    graph: object, predictor: object, loss: object, observation: object, estimator: object, prior: object
-) -> None:
-    for name, value, kind, example in (
-        ("graph", graph, GraphDistribution, "BernoulliGraph.uniform(12, generator=rng)"),
-        ("predictor", predictor, nn.Module, "HopPredictor.random(2, 4, generator=rng)"),
-        ("loss", loss, Loss, 'EnergyScore(scope="node")'),
-        ("observation", observation, ObservationModel, "GaussianNoise(num_nodes=12)"),
-        ("estimator", estimator, Estimator, "ScoreFunction()"),
-        ("prior", prior, EdgePrior | None, "EdgePrior(0.1, weight=0.01)"),
-    ):
-        if isinstance(value, type) or not isinstance(value, kind):
-            got = repr(value) if isinstance(value, str | type) else type(value).__name__
-            raise InputError(f"{name} must be an object like {example}, got {got}; build one")
-
-
 def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel) -> Loss:
     """Return the loss in the form for the observation model; raise an error if they are incompatible."""
     name, noise = type(loss).__name__, type(observation).__name__
@@ -305,13 +311,53 @@ def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel)
     return loss.integrating(observation) or loss
 
 
-def _choose_prior(loss: Loss, prior: EdgePrior | None, graph: GraphDistribution) -> EdgePrior | None:
-    own = loss.prior
-    require(
-        own is None or prior is None,
-        f"{type(loss).__name__} has its own prior and does not accept a second one; pass the prior to the loss",
+def with_fixed_graph(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGraphModel:
+    """Return a copy of a model with every edge fixed, trained by its own loss and without a prior for the edges.
+
+    >>> from tacit.losses import EnergyScore
+    >>> from tacit.predictors import HopPredictor
+    >>> graph, predictor = BernoulliGraph(torch.full((2, 2), 0.5)), HopPredictor(torch.ones(1, 1, 1))
+    >>> fixed = with_fixed_graph(LatentGraphModel(graph, predictor, EnergyScore()), torch.eye(2))
+    >>> fixed.graph.edge_probs.tolist(), bool(fixed.graph.fixed.all())
+    ([[1.0, 0.0], [0.0, 1.0]], True)
+    """
+    model.graph.require_all_pairs("with_fixed_graph")
+    graph = BernoulliGraph(
+        edge_probs.detach(),
+        fixed=torch.ones_like(model.graph.fixed),
+        link=model.graph.link,
+        symmetric=model.graph.symmetric,
     )
-    prior = copy.deepcopy(own if prior is None else prior)  # a copy, which moves with this model only
-    if prior is not None:
-        prior.check(graph)
-    return prior
+    return with_graph(model, graph)
+
+
+def with_graph(
+    model: LatentGraphModel, graph: GraphDistribution, loss: Loss | None = None, num_graphs: int | None = None
+) -> LatentGraphModel:
+    """Return a copy of a model with another graph and no prior, optionally with another loss or number of graphs."""
+    loss = model.loss if loss is None else loss
+    return LatentGraphModel(
+        copy.deepcopy(graph),
+        copy.deepcopy(model.predictor),
+        loss,
+        observation=copy.deepcopy(model.observation),
+        num_graphs=max(num_graphs or model.num_graphs, loss.min_graphs),
+        share_graphs=model.share_graphs,
+    ).to(model.graph.raw)
+
+
+@torch.no_grad()
+def pair_losses(
+    model: LatentGraphModel, parameters: dict[str, Tensor], pairs: Pairs, *, generator: Generator
+) -> tuple[PairLoss, Float[Tensor, " batch"]]:
+    """Return the loss of each pair, times its weight, and the weights; ``parameters`` replace those of the model."""
+    losses, weights = [], []
+    for start in range(0, len(pairs), CHUNK):
+        chunk = pairs[start : start + CHUNK]
+        shape = model.uniforms_shape(len(chunk))
+        uniforms = draw_uniforms(*shape, generator=generator, dtype=chunk.inputs.dtype).to(chunk.inputs.device)
+        batch = (chunk.inputs, chunk.targets, uniforms, chunk.observed, Context.of(chunk))
+        _, (loss, weight, *_) = functional_call(model, parameters, batch)
+        losses.append(loss)
+        weights.append(weight)
+    return torch.cat(losses), torch.cat(weights)

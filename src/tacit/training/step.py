@@ -120,18 +120,18 @@ class TrainingStep:
         state = self.state
         if self.model.estimator.scheduled:
             state.constants["progress"].fill_(numbers.progress)
-        own = self.gradient(state.parameters, state.constants, self._batches(rows, bits), running)
+        # The batches of the replicas: one at a time in a loop over replicas, else all at once.
+        batches: Iterable[Batch] | StackedBatch
+        if isinstance(bits, tuple):
+            batches = StackedBatch(self.batch(self.train, rows, bits))
+        else:
+            batches = (self.batch(self.train, one, one_bits) for one, one_bits in zip(rows, bits, strict=True))
+        own = self.gradient(state.parameters, state.constants, batches, running)
         result = self.processes.combined(own)
         losses = self._update(result, numbers)
         for name, value in result.carried.items():
             state.constants[name].copy_(value)
         return losses
-
-    def _batches(self, rows: Tensor, bits: Bits | Iterable[Bits]) -> Iterable[Batch] | StackedBatch:
-        """Return the batches of the replicas: one at a time in a loop over replicas, else all at once."""
-        if isinstance(bits, tuple):
-            return StackedBatch(self.batch(self.train, rows, bits))
-        return (self.batch(self.train, own, own_bits) for own, own_bits in zip(rows, bits, strict=True))
 
     def batch(self, pairs: Pairs, rows: Int[Tensor, "*replica batch"], bits: Bits) -> Batch:
         """Return this process's share of a batch; graphs that a batch shares are drawn by all processes."""

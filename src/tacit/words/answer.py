@@ -167,9 +167,11 @@ def _list(edges: EdgeTable, listed: Mask, none: Mapping[str, float], *, weak: bo
         place = _first(values, listed)
         said = f"1 edge is listed, {edges.named(place)}; it is {wrong} with probability {false:.2f} ({limit})."
     else:
+        number = f"about {false:.1f}" if false >= 0.05 else "fewer than 0.1"
+        rate = f"{false / count:.1%}" if false / count >= 0.0005 else "below 0.1%"
         said = (
-            f"{_edges(count)} are listed; {_number(false)} of them are expected to be {wrong} "
-            f"(false discovery rate {_share(false / count)}, {limit})."
+            f"{_edges(count)} are listed; {number} of them are expected to be {wrong} "
+            f"(false discovery rate {rate}, {limit})."
         )
     weak = weak and "gain_std_error" in none and not _is_better(none)
     return [said + (" Together they are too weak to improve the forecasts of the test part." if weak else "")]
@@ -322,11 +324,3 @@ def _edges(count: int, kind: str = "") -> str:
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def _number(value: float) -> str:
-    return f"about {value:.1f}" if value >= 0.05 else "fewer than 0.1"
-
-
-def _share(value: float) -> str:
-    return f"{value:.1%}" if value >= 0.0005 else "below 0.1%"

@@ -115,8 +115,17 @@ class Choice(BaseModel):
 
 def choose(option: str, value: Any, reason: str, *, more: str = "", **values: Any) -> Choice:
     """Return a choice; ``more`` is appended to its line."""
-    shown = f"{value} more edge{'s' * (value != 1)} than the regressions keep" if option == "learned" else None
-    said = f"{option} = {shown or _value_words(value, values)}: {REASONS[reason].format(**values)}{more}"
+    nodes, count, shown = values.get("nodes_with_it", ()), values.get("num_nodes", 0), str(value)
+    if option == "learned":
+        shown = f"{value} more edge{'s' * (value != 1)} than the regressions keep"
+    elif isinstance(value, bool):
+        shown = "yes" if value else "no"
+    elif isinstance(value, list | tuple):
+        shown = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in value)
+    elif nodes and len(nodes) != count:  # the nodes that have the value, if these are not all
+        named = ", ".join(nodes[:NAMED]) + (f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else "")
+        shown = f"{value} ({len(nodes)} of {count} nodes: {named})"
+    said = f"{option} = {shown}: {REASONS[reason].format(**values)}{more}"
     if needs := values.get("needs"):
         said += f"; a network must lower it by {needs:.0%} and by two standard errors"
     if decided := values.get("decided"):
@@ -128,16 +137,3 @@ def choose(option: str, value: Any, reason: str, *, more: str = "", **values: An
         else:
             said += f"; decided on each of these nodes alone: at least {gained} nats per value better"
     return Choice(option=option, value=value, reason=reason, sentence=said, values=values)
-
-
-def _value_words(value: Any, values: dict[str, Any]) -> str:
-    """Return a value as it is said, with the nodes that have it if these are not all."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in value)
-    nodes, count = values.get("nodes_with_it", ()), values.get("num_nodes", 0)
-    if not nodes or len(nodes) == count:
-        return str(value)
-    named = ", ".join(nodes[:NAMED]) + (f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else "")
-    return f"{value} ({len(nodes)} of {count} nodes: {named})"

@@ -1,4 +1,4 @@
-"""Calibration: learned against true edge probabilities, or the coverage of forecast intervals."""
+"""Checks of a fit: losses during training, and the calibration of edge probabilities and forecast intervals."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args
@@ -9,7 +9,15 @@ from matplotlib.axes import Axes
 from tacit.errors import InputError, require
 from tacit.plots.display import Estimator, RunDisplay, RunPath, estimator_run, evaluated, require_estimator, stored_run
 from tacit.records import Run, listed_in
-from tacit.report import coverage_on, rank_shares, ranks_on, reliability_on, reliability_points
+from tacit.report import (
+    coverage_on,
+    draw_curve,
+    rank_shares,
+    ranks_on,
+    reliability_on,
+    reliability_points,
+    training_curves,
+)
 
 Kind = Literal["edges", "intervals", "ranks"]
 C = TypeVar("C", bound="CalibrationDisplay")
@@ -124,3 +132,28 @@ def coverage_of(metrics: Mapping[str, float], by_node: Mapping[str, Mapping[str,
         nominal = float(name.removeprefix(COVERAGE))
         found.append({"nominal": nominal, "covered": metrics[name], "low": min(nodes), "high": max(nodes)})
     return found
+
+
+CLOSED_FORM = (
+    "this fit has no training history: it was computed in closed form, without epochs; to train by gradients set an "
+    "option of [training], such as TrainingOptions(epochs=20) or --set training.epochs=20"
+)
+
+
+class TrainingDisplay(RunDisplay):
+    """A number after each epoch: a line for each replica, the kept one in colour, dropped ones up to their end.
+
+    ``metric``  "validation_loss", "train_loss", or of a demo "edge_prob_mae", the error of the edge probabilities;
+                dashed: the value of the true model, where it is known
+    """
+
+    def __init__(self, run: Run, *, metric: str = "validation_loss") -> None:
+        super().__init__(run)
+        found = {curve.key: curve for curve in training_curves(run)}
+        if not found:
+            raise InputError(CLOSED_FORM)
+        require(metric in found, f"metric must be one of {', '.join(found)}, got {metric!r}; pass one of these")
+        self.metric, self.curve = metric, found[metric]
+
+    def _draw(self, ax: Axes) -> None:
+        draw_curve(ax, self.curve, self.run.record.best_replica)

@@ -1,4 +1,6 @@
-r"""Binary concrete relaxation: edges between 0 and 1 that approach 0 or 1 at low temperature (Maddison et al. 2017).
+r"""Estimators that differentiate through the graph, which are biased: concrete and straight-through.
+
+Binary concrete relaxation: edges between 0 and 1 that approach 0 or 1 at low temperature (Maddison et al. 2017).
 
 $$A_{ij} = \mathrm{sigmoid}\big( (\mathrm{logit}\,\theta_{ij} - \mathrm{logit}\,u_{ij}) / \tau \big)$$
 
@@ -6,6 +8,13 @@ For $\tau \to 0$ this is $1[u < \theta]$. At any other temperature it is a diffe
 gradient is biased; a lower temperature reduces the bias and increases the variance. The temperature decreases
 geometrically from ``first`` to ``last`` over a training. The reported loss of a fit uses graphs of 0 and 1, as
 predictions do.
+
+Straight-through estimator: graphs of 0 and 1, differentiated as if $\partial A / \partial \theta = 1$.
+
+$$\nabla_\theta E[L] \approx E[\nabla_A L]$$
+
+Exact only if the loss is linear in each single edge. With a nonlinear loss, as through a tanh or a kernel, the
+derivative at 0 or 1 replaces the difference between them, a bias that does not vanish with more graphs.
 """
 
 from dataclasses import dataclass
@@ -73,3 +82,25 @@ class Concrete(Estimator):
 
 
 register("estimator", "concrete", Concrete)
+
+
+@dataclass(frozen=True)
+class StraightThrough(Estimator):
+    """Straight-through estimator: use the derivative for the sampled edges as that for their probabilities."""
+
+    through_graphs: ClassVar[bool] = True
+    needs_edge_probs: ClassVar[bool] = True
+
+    def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+        """Return an independent graph for each set of uniforms, with the gradient of its probabilities."""
+        del progress
+        probs = graph.edge_probs
+        return graph.sample_from(uniforms) + (probs - probs.detach())
+
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
+        """Return 0: the gradient passes through the graphs."""
+        del graphs, graph
+        return terms.value.new_zeros(())
+
+
+register("estimator", "straight_through", StraightThrough)

@@ -1,27 +1,37 @@
-"""The content of a run directory, and how it is read.
+"""The content of a run directory, and how it is read and written.
 
-Read a run directory; files that are missing, damaged, changed or of another version raise an InputError.
-
-Each reader checks only the files that it reads: a run whose ``edges.csv`` was edited still predicts, but its report
-cannot be drawn.
+Files that are missing, damaged, changed or of another version raise an InputError. Each reader checks only the files
+that it reads: a run whose ``edges.csv`` was edited still predicts, but its report cannot be drawn. All files of a run
+are written or none, the record last.
 """
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from tacit.atomic_files import read_file
-from tacit.edges import EDGES, EDGES_BY, LAGS, EdgeTable, read_edges, read_edges_by, read_lags
+from tacit.atomic_files import made, read_file, write_together
+from tacit.edges import EDGES, EDGES_BY, LAGS, EdgeTable, edges_text, read_edges, read_edges_by, read_lags
 from tacit.errors import InputError
 from tacit.records.directories import CALL, resuming
-from tacit.records.record import FORMAT, RECORD, ChangedError, Record, checksum, read_object, read_sealed
+from tacit.records.record import (
+    FORMAT,
+    MODEL,
+    RECORD,
+    ChangedError,
+    Record,
+    checksum,
+    pack_model,
+    read_object,
+    read_sealed,
+    sealed,
+)
 from tacit.records.tables_csv import (
     BACKGROUND,
     FORECASTS,
@@ -30,6 +40,7 @@ from tacit.records.tables_csv import (
     read_background,
     read_forecasts,
 )
+from tacit.training import Epoch, LatentGraphModel
 
 HISTORY = "history.jsonl"
 DEMO_RUNS = {"known": "psi known", "joint": "psi learned"}  # the runs of a demo: directory, title
@@ -102,7 +113,14 @@ def read_record(directory: Path) -> Record:
     """Read ``record.json`` only."""
     with _said_in_one_line(directory):
         data = read_file(directory / RECORD)
-        _require_format(directory, read_object(data))
+        found = read_object(data).get("format")
+        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+            raise ValueError(f"{RECORD} has no format")
+        if found != FORMAT:
+            raise InputError(
+                f"{directory} has format {found}, this tacit reads format {FORMAT}; use the version that wrote it, or "
+                f"{RUN_AGAIN}"
+            )
         return Record.model_validate(read_sealed(data))
 
 
@@ -128,18 +146,6 @@ def read_one_run(directory: Path, what: str = "RUN") -> Run:
     return read_run(directory)
 
 
-def _require_format(directory: Path, fields: dict[str, Any]) -> None:
-    """Raise :class:`InputError` if this version of tacit cannot read the format of a record."""
-    found = fields.get("format")
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ValueError(f"{RECORD} has no format")
-    if found != FORMAT:
-        raise InputError(
-            f"{directory} has format {found}, this tacit reads format {FORMAT}; use the version that wrote it, or "
-            f"{RUN_AGAIN}"
-        )
-
-
 def _belonging(directory: Path, name: str, record: Record) -> str:
     """Return the text of a file of the run, after checking its checksum."""
     data = read_file(directory / name)
@@ -158,20 +164,67 @@ def _said_in_one_line(directory: Path) -> Iterator[None]:
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         if (directory / CALL).is_file():
             raise InputError(f"{directory} is not finished; resume with {resuming(directory)}") from None
-        raise InputError(_words(directory, error)) from None
+        if isinstance(error, OSError):
+            raise InputError(
+                f"{directory} must be a run directory, but {Path(str(error.filename)).name} cannot be read "
+                f"({error.strerror}); pass the directory that a tacit command wrote"
+            ) from None
+        if isinstance(error, ChangedError):
+            raise InputError(
+                f"{directory / str(error)} has changed since the run wrote it (its checksum does not match); {PUT_BACK}"
+            ) from None
+        damage = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            damage = f"{where}{': ' if where else ''}{first['msg']}"
+        raise InputError(f"{directory} is a damaged run ({damage}); {RUN_AGAIN}") from None
 
 
-def _words(directory: Path, error: Exception) -> str:
-    if isinstance(error, OSError):
-        return (
-            f"{directory} must be a run directory, but {Path(str(error.filename)).name} cannot be read "
-            f"({error.strerror}); pass the directory that a tacit command wrote"
-        )
-    if isinstance(error, ChangedError):
-        return f"{directory / str(error)} has changed since the run wrote it (its checksum does not match); {PUT_BACK}"
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return f"{directory} is a damaged run ({where}{': ' if where else ''}{first['msg']}); {RUN_AGAIN}"
-    lacking = "lacks " if isinstance(error, KeyError) else ""
-    return f"{directory} is a damaged run ({lacking}{error}); {RUN_AGAIN}"
+def write_run(
+    directory: Path,
+    record: Record,
+    model: LatentGraphModel,
+    history: Sequence[Mapping[str, Any]],
+    edges: EdgeTable | None = None,
+    forecasts: ForecastTable | None = None,
+    background: BackgroundTable | None = None,
+) -> None:
+    """Write the files of a run; the record is written last, and marks the directory as a complete run.
+
+    ``edges``  by default the probabilities of the graph
+    """
+    lines = "".join(json.dumps(line) + "\n" for line in history)
+    edges = model.graph.described(EdgeTable(model.graph.index(record.node_names))) if edges is None else edges
+    files = {HISTORY: lines.encode(), MODEL: pack_model(model, record)}
+    files |= {name: text.encode() for name, text in _tables(record, edges, forecasts, background).items()}
+    whole = record.model_copy(update={"sha256": "", "files": {name: checksum(data) for name, data in files.items()}})
+    files[RECORD] = sealed(whole.model_dump_json(indent=2) + "\n")
+    with made(directory):
+        write_together(directory, files)
+
+
+def run_of(
+    record: Record,
+    edges: EdgeTable,
+    history: Sequence[Mapping[str, Any]],
+    forecasts: ForecastTable | None = None,
+    background: BackgroundTable | None = None,
+) -> Run:
+    """Return the run as it would be read from a run directory, without writing one."""
+    return Run.of(record, [dict(line) for line in history], _tables(record, edges, forecasts, background))
+
+
+def _tables(
+    record: Record, edges: EdgeTable, forecasts: ForecastTable | None, background: BackgroundTable | None
+) -> dict[str, str]:
+    """Return the texts of the CSV files of a run by their names."""
+    further = {LAGS: edges.lags, EDGES_BY: edges.by, FORECASTS: forecasts, BACKGROUND: background}
+    texts = {name: one.text(record.node_names) for name, one in further.items() if one is not None}
+    return {EDGES: edges_text(edges), **texts}
+
+
+def history_line(epoch: Epoch) -> dict[str, Any]:
+    """Return an epoch as a line of ``history.jsonl``."""
+    line = asdict(epoch)
+    return {**{key: value for key, value in line.items() if key != "monitored"}, **line["monitored"]}
