@@ -11,6 +11,7 @@ from tacit.local.inference import (
     paired_difference,
     safe_inverse,
 )
+from tacit.local.mean_equations import CERTAIN, LEAST, MeanEquations, has_linear_mean, mean_equations, own_columns
 from tacit.local.model import LocalModel, has_gated_weights, has_likelihood, has_moment_estimate
 from tacit.local.moments import NodeMoments, RatioErrors, fit_moments, ratio_errors
 from tacit.local.newton import maximise
@@ -36,7 +37,9 @@ from tacit.local.starts import (
 )
 
 __all__ = [
+    "CERTAIN",
     "CLEAR",
+    "LEAST",
     "LEVEL",
     "MOST_GATES",
     "MOST_LOGIT",
@@ -52,6 +55,7 @@ __all__ = [
     "Inference",
     "LocalModel",
     "LocalRidge",
+    "MeanEquations",
     "NodeGates",
     "NodeMoments",
     "RatioErrors",
@@ -65,13 +69,16 @@ __all__ = [
     "gate_scales",
     "has_gated_weights",
     "has_likelihood",
+    "has_linear_mean",
     "has_moment_estimate",
     "is_affordable",
     "is_clear",
     "judge_gates",
     "local_ridge",
     "maximise",
+    "mean_equations",
     "noise_vector",
+    "own_columns",
     "paired_difference",
     "ratio_errors",
     "regression_steps",

@@ -1,0 +1,180 @@
+r"""The mean equation of every node, with the joint covariance of its weights and the edges that may be in it.
+
+$$E[y_i \mid x] = o_i + b_i + u_i^\top z_i + \sum_j \beta_{ij}^\top x_j, \qquad \beta_{ij} = \theta_{ij}\, w_{ij}$$
+
+$z_i$ is the node's own past and $x_j$ that of source $j$. The mean depends on a weight and on how often its edge acts
+through the product alone, which regressions determine better than its factors. So one covariance $C_i$ of all
+coefficients of a node holds the uncertainty of both: that of weighted least squares, valid for noise of any size and
+for rows that depend on each other (:class:`~tacit.local.Dependence`).
+
+The equation has a column for every edge that may exist, with at least the probability ``LEAST``. A draw of the
+equations draws the edges first, each with its ``exists``. Without some edges $d$ the others $r$ are estimated again,
+
+$$\beta_r \mid \beta_d = 0 \;\sim\;
+  N\big(\beta_r - C_{rd} C_{dd}^{-1} \beta_d,\; C_{rr} - C_{rd} C_{dd}^{-1} C_{dr}\big),$$
+
+which is the regression without their columns if $C$ is that of least squares.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Generator, Tensor
+
+from tacit.data import Pairs
+from tacit.local.dependence import Dependence
+from tacit.local.model import LocalModel, has_gated_weights
+from tacit.local.moments import fit_moments, influence
+from tacit.predictors import GraphFilter, SeriesLayout
+from tacit.shapes import EdgeProbs
+from tacit.training import LatentGraphModel
+
+LEAST = 0.02  # ``exists`` of an edge that may be in the equation of its target
+CERTAIN = 0.98  # ``exists`` from which an edge is in every draw
+BEST = 0.5  # ``exists`` of the edges of the best graph
+ROWS_PER_COLUMN = 2
+MOST_COLUMNS = 512  # of one node
+MOST_NUMBERS = 2**22  # of all covariances: 16 MiB of a run
+PREFIX = "equations."  # of the names of the tensors in a file
+
+
+@dataclass(frozen=True, eq=False)
+class MeanEquations:
+    """The equations of all nodes.
+
+    ``source``, ``target``  the edges that may exist, by target; ``exists`` their probabilities
+    ``own``         (node, column): coefficients of the own inputs that :func:`own_columns` names
+    ``edges``       (edge, column): coefficients of what the source sends; the last one is the step itself, if edges may
+                    act within a step
+    ``covariance``  the matrices $C_i$, one after the other; the columns of node $i$ are its own, then those of its
+                    edges in their order
+    """
+
+    source: Int[Tensor, " edge"]
+    target: Int[Tensor, " edge"]
+    exists: Float[Tensor, " edge"]
+    own: Float[Tensor, "node column"]
+    edges: Float[Tensor, "edge sent"]
+    covariance: Float[Tensor, " number"]
+
+    @property
+    def uncertain(self) -> Bool[Tensor, " edge"]:
+        """The edges that are in some draws and not in others."""
+        return (self.exists >= LEAST) & (self.exists < CERTAIN)
+
+    @property
+    def best(self) -> "MeanEquations":
+        """The equations with the best graph alone: it has the edges that exist more likely than not."""
+        return replace(self, exists=(self.exists >= BEST).to(self.exists))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the tensors by the names that they have in a file."""
+        return {f"{PREFIX}{field.name}": getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor]) -> "MeanEquations | None":
+        """Return the equations from :meth:`tensors`; None if there are none."""
+        names = [field.name for field in fields(cls)]
+        if any(f"{PREFIX}{name}" not in tensors for name in names):
+            return None
+        return cls(*(tensors[f"{PREFIX}{name}"] for name in names))
+
+    def draw(
+        self, count: int, generator: Generator
+    ) -> tuple[Float[Tensor, "draw node column"], Float[Tensor, "draw edge sent"]]:
+        """Return drawn coefficients, those of edges that are not drawn 0.
+
+        Draws come in pairs with the same edges and opposite errors, so that the mean of a coefficient is exact.
+        """
+        half = (count + 1) // 2
+        uniforms = torch.rand(half, len(self.exists), generator=generator, dtype=torch.float64)
+        present = torch.where(self.uncertain, uniforms < self.exists, self.exists >= CERTAIN)
+        (nodes, width), sent = self.own.shape, self.edges.shape[1]
+        own = self.own.new_zeros(2 * half, nodes, width, dtype=torch.float64)
+        edges = self.edges.new_zeros(2 * half, *self.edges.shape, dtype=torch.float64)
+        first = 0
+        for node in range(nodes):
+            into = (self.target == node).nonzero()[:, 0]
+            size = width + len(into) * sent
+            beta = torch.cat([self.own[node], self.edges[into].flatten()]).double()
+            covariance = self.covariance[first : first + size**2].view(size, size).double()
+            first += size**2
+            kept = torch.cat([present.new_ones(half, width), present[:, into].repeat_interleave(sent, 1)], 1)
+            normals = torch.randn(half, size, generator=generator, dtype=torch.float64)
+            drawn = own.new_zeros(2 * half, size)
+            masks, which = torch.unique(kept, dim=0, return_inverse=True)
+            for number, mask in enumerate(masks):
+                rows = (which == number).nonzero()[:, 0]
+                mean, root = _without(beta, covariance, ~mask)
+                errors = normals[rows] @ root.mT
+                drawn[rows], drawn[rows + half] = mean + errors, mean - errors
+            own[:, node] = drawn[:, :width]
+            edges[:, into] = drawn[:, width:].view(2 * half, len(into), sent)
+        return own, edges
+
+
+def _without(
+    beta: Float[Tensor, " column"], covariance: Float[Tensor, "column column"], left_out: Bool[Tensor, " column"]
+) -> tuple[Float[Tensor, " column"], Float[Tensor, "column column"]]:
+    """Return mean and a root of the covariance of the coefficients given that some are 0."""
+    if left_out.any():
+        gain = covariance[:, left_out] @ torch.linalg.pinv(covariance[left_out][:, left_out], hermitian=True)
+        beta = (beta - gain @ beta[left_out]).masked_fill(left_out, 0.0)
+        covariance = covariance - gain @ covariance[left_out]
+        covariance = covariance * (~left_out)[:, None] * ~left_out
+    scale = covariance.diagonal().clamp_min(0).sqrt()
+    inverse = torch.where(scale > 0, 1 / scale, 0.0)
+    sizes, directions = torch.linalg.eigh(covariance * inverse[:, None] * inverse)
+    return beta, scale[:, None] * directions * sizes.clamp_min(0).sqrt()
+
+
+def own_columns(layout: SeriesLayout) -> list[int]:
+    """Return the places of the own inputs that change with the values of a node: its lags and its level.
+
+    >>> own_columns(SeriesLayout(window=2, num_features=2, known=3, levels=1))
+    [0, 2, 6]
+    """
+    lags = [lag * layout.num_features for lag in range(layout.window)]
+    return lags + list(range(layout.in_channels - layout.levels, layout.in_channels))
+
+
+def has_linear_mean(model: LatentGraphModel) -> bool:
+    """Return whether the mean of each target is linear in the inputs, with one probability per edge."""
+    observation = model.observation
+    return has_gated_weights(model) and {*(observation.supports or (observation.support,))} == {"real"}
+
+
+def mean_equations(
+    model: LatentGraphModel, train: Pairs, exists: EdgeProbs, dependence: Dependence
+) -> MeanEquations | None:
+    """Return the equations of a model with :func:`has_linear_mean`, from its training pairs.
+
+    None if a node has too few pairs for its coefficients, or if the covariances are too large to be kept.
+
+    ``exists``  the probability of each edge; NaN where it was not tested: then it is known
+    """
+    data, predictor = LocalModel.of(model, train), model.predictor
+    assert isinstance(predictor, GraphFilter)
+    exists = torch.where(exists.isnan(), data.present.to(exists), exists.to(data.present.device))
+    exists = torch.where(data.present, exists, exists * (exists >= LEAST)).fill_diagonal_(0.0)
+    data = replace(data, present=exists > 0)
+    target, source = data.present.nonzero().unbind(1)
+    chosen, width, sent = own_columns(predictor.layout), data.parts.own.shape[2], data.parts.sent.shape[2]
+    sizes = len(chosen) + sent * data.present.sum(1)
+    enough = ROWS_PER_COLUMN * (sizes + width + 1 - len(chosen)) <= (data.weights > 0).sum(0)
+    if not enough.all() or int(sizes.max()) > MOST_COLUMNS or int((sizes**2).sum()) > MOST_NUMBERS:
+        return None
+    own, edges, covariances = [], [], []
+    for node in range(len(exists)):
+        regression, weights = data.moments(node), data.weights[:, node]
+        sources = len(data.sources(node))
+        found = fit_moments(regression, weights[None], torch.ones(1, sources, dtype=torch.bool, device=weights.device))
+        errors = influence(regression.design, found.residuals[0], weights / found.variances[0])
+        kept = [*chosen, *range(width + 1, width + 1 + sources * sent)]
+        own.append(found.own[0, chosen])
+        edges.append(found.edges[0])
+        covariances.append(dependence.covariances(errors[:, kept]).flatten())
+    tensors = (exists[target, source], torch.stack(own), torch.cat(edges), torch.cat(covariances))
+    return MeanEquations(source.cpu(), target.cpu(), *(one.detach().float().cpu() for one in tensors))
