@@ -2,6 +2,7 @@
 
 from tacit.local.batch import GatedBatch, fit_gated, fit_gates
 from tacit.local.dependence import LEVEL, QUANTILE, Dependence
+from tacit.local.equations import CERTAIN, LEAST, MeanEquations, has_linear_mean, mean_equations, own_columns
 from tacit.local.gates import MOST_GATES, NodeGates, choose_gates, gate_scales, judge_gates
 from tacit.local.inference import (
     CLEAR,
@@ -11,7 +12,6 @@ from tacit.local.inference import (
     paired_difference,
     safe_inverse,
 )
-from tacit.local.mean_equations import CERTAIN, LEAST, MeanEquations, has_linear_mean, mean_equations, own_columns
 from tacit.local.model import LocalModel, has_gated_weights, has_likelihood, has_moment_estimate
 from tacit.local.moments import NodeMoments, RatioErrors, fit_moments, ratio_errors
 from tacit.local.newton import maximise

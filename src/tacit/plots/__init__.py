@@ -2,6 +2,7 @@
 
 from tacit.plots.calibration import CalibrationDisplay
 from tacit.plots.display import Display
+from tacit.plots.effect import EffectDisplay
 from tacit.plots.forecast import ForecastDisplay
 from tacit.plots.graph import GraphDisplay
 from tacit.plots.matrix import EdgeMatrixDisplay
@@ -11,6 +12,7 @@ __all__ = [
     "CalibrationDisplay",
     "Display",
     "EdgeMatrixDisplay",
+    "EffectDisplay",
     "ForecastDisplay",
     "GraphDisplay",
     "TrainingDisplay",

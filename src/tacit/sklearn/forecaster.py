@@ -229,8 +229,8 @@ class LatentGraphForecaster(LatentGraphEstimator):
         """Return the response of every node to a change of some, a row per step and node, like ``tacit effect``.
 
         ``changes``  node -> number, for example ``{"creek": 1.0}``
-        ``shape``    "pulse": the number is added to one value, and the node goes on from there; "step": the node is kept
-                     so far from the path that it would have taken; "value": it is kept at the number
+        ``shape``    "pulse": the number is added to one value, and the node goes on from there; "step": it is added to
+                     all later values, and the node does not respond to others; "value": the node is kept at the number
         ``X``        a table: the change is made in the last observed row of each series, or in the row at the time
                      ``at``, and the columns ``without`` and ``with`` are the mean paths
         ``level``    of the intervals

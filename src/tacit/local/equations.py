@@ -14,8 +14,18 @@ $$\beta_r \mid \beta_d = 0 \;\sim\;
   N\big(\beta_r - C_{rd} C_{dd}^{-1} \beta_d,\; C_{rr} - C_{rd} C_{dd}^{-1} C_{dr}\big),$$
 
 which is the regression without their columns if $C$ is that of least squares.
+
+A window has more lags than most edges use, and errors of weights that are 0 grow over the steps of a response. So a
+draw also decides, for every edge and own past, whether it has one lag or all of them. The other lags $d$ are in with
+the probability
+
+$$\Big(1 + n^{|d| / 2}\, e^{-W / 2}\Big)^{-1}, \qquad W = \beta_d^\top C_{dd}^{-1} \beta_d,$$
+
+the weight of the Bayesian information criterion. The one lag of an edge is that for which $W$ of the others is least;
+that of an own past is the newest.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
@@ -48,6 +58,8 @@ class MeanEquations:
     ``own``         (node, column): coefficients of the own inputs that :func:`own_columns` names
     ``edges``       (edge, column): coefficients of what the source sends; the last one is the step itself, if edges may
                     act within a step
+    ``window``      number of lags: neither the step itself nor a level is one
+    ``rows``        $n$ of each node
     ``covariance``  the matrices $C_i$, one after the other; the columns of node $i$ are its own, then those of its
                     edges in their order
     """
@@ -57,6 +69,8 @@ class MeanEquations:
     exists: Float[Tensor, " edge"]
     own: Float[Tensor, "node column"]
     edges: Float[Tensor, "edge sent"]
+    window: Int[Tensor, ""]
+    rows: Float[Tensor, " node"]
     covariance: Float[Tensor, " number"]
 
     @property
@@ -91,7 +105,8 @@ class MeanEquations:
         half = (count + 1) // 2
         uniforms = torch.rand(half, len(self.exists), generator=generator, dtype=torch.float64)
         present = torch.where(self.uncertain, uniforms < self.exists, self.exists >= CERTAIN)
-        (nodes, width), sent = self.own.shape, self.edges.shape[1]
+        longer = torch.rand(half, len(self.exists) + len(self.own), generator=generator, dtype=torch.float64)
+        (nodes, width), sent, lags = self.own.shape, self.edges.shape[1], int(self.window)
         own = self.own.new_zeros(2 * half, nodes, width, dtype=torch.float64)
         edges = self.edges.new_zeros(2 * half, *self.edges.shape, dtype=torch.float64)
         first = 0
@@ -101,7 +116,14 @@ class MeanEquations:
             beta = torch.cat([self.own[node], self.edges[into].flatten()]).double()
             covariance = self.covariance[first : first + size**2].view(size, size).double()
             first += size**2
+            sources = (width + torch.arange(size - width)).view(-1, sent)[:, :lags]
+            blocks = [torch.arange(lags), *sources.unbind()]
             kept = torch.cat([present.new_ones(half, width), present[:, into].repeat_interleave(sent, 1)], 1)
+            for number, block in enumerate(blocks):
+                used = block[covariance[block, block] > 0]
+                others, prob = _other_lags(beta, covariance, used, float(self.rows[node]), newest=number == 0)
+                one_lag = longer[:, len(self.exists) + node if number == 0 else int(into[number - 1])] >= prob
+                kept[:, others] &= ~one_lag[:, None]
             normals = torch.randn(half, size, generator=generator, dtype=torch.float64)
             drawn = own.new_zeros(2 * half, size)
             masks, which = torch.unique(kept, dim=0, return_inverse=True)
@@ -113,6 +135,25 @@ class MeanEquations:
             own[:, node] = drawn[:, :width]
             edges[:, into] = drawn[:, width:].view(2 * half, len(into), sent)
         return own, edges
+
+
+def _other_lags(
+    beta: Float[Tensor, " column"],
+    covariance: Float[Tensor, "column column"],
+    lags: Int[Tensor, " lag"],
+    rows: float,
+    *,
+    newest: bool,
+) -> tuple[Int[Tensor, " other"], float]:
+    """Return the lags beside the best one, or the newest, and the probability that they are in the equation."""
+    least, best = math.inf, lags[:0]
+    for place in range(len(lags) - 1, len(lags) - 2 if newest else -1, -1):
+        others = torch.cat([lags[:place], lags[place + 1 :]])
+        if len(others):
+            inverse = torch.linalg.pinv(covariance[others][:, others], hermitian=True)
+            wald = float(beta[others] @ inverse @ beta[others])
+            least, best = (wald, others) if wald < least else (least, best)
+    return best, 1 / (1 + math.exp(min(700.0, (len(best) * math.log(rows) - least) / 2))) if len(best) else 1.0
 
 
 def _without(
@@ -166,7 +207,7 @@ def mean_equations(
     enough = ROWS_PER_COLUMN * (sizes + width + 1 - len(chosen)) <= (data.weights > 0).sum(0)
     if not enough.all() or int(sizes.max()) > MOST_COLUMNS or int((sizes**2).sum()) > MOST_NUMBERS:
         return None
-    own, edges, covariances = [], [], []
+    own, edges, rows, covariances = [], [], [], []
     for node in range(len(exists)):
         regression, weights = data.moments(node), data.weights[:, node]
         sources = len(data.sources(node))
@@ -175,6 +216,9 @@ def mean_equations(
         kept = [*chosen, *range(width + 1, width + 1 + sources * sent)]
         own.append(found.own[0, chosen])
         edges.append(found.edges[0])
+        rows.append(weights.sum())
         covariances.append(dependence.covariances(errors[:, kept]).flatten())
-    tensors = (exists[target, source], torch.stack(own), torch.cat(edges), torch.cat(covariances))
-    return MeanEquations(source.cpu(), target.cpu(), *(one.detach().float().cpu() for one in tensors))
+    window = torch.tensor(predictor.layout.window)
+    numbers = (exists[target, source], torch.stack(own), torch.cat(edges), torch.stack(rows), torch.cat(covariances))
+    probs, *weights, counts, covariance = (one.detach().float().cpu() for one in numbers)
+    return MeanEquations(source.cpu(), target.cpu(), probs, *weights, window, counts, covariance)
