@@ -4,8 +4,8 @@ $$E[y_i \mid x] = o_i + b_i + u_i^\top z_i + \sum_j \beta_{ij}^\top x_j, \qquad 
 
 $z_i$ is the node's own past and $x_j$ that of source $j$. The mean depends on a weight and on how often its edge acts
 through the product alone, which regressions determine better than its factors. So one covariance $C_i$ of all
-coefficients of a node holds the uncertainty of both: that of weighted least squares, valid for noise of any size and
-for rows that depend on each other (:class:`~tacit.local.Dependence`).
+coefficients of a node holds the uncertainty of both: that of least squares, valid for noise whose size varies, as gates
+make it vary, and for rows that depend on each other (:class:`~tacit.local.Dependence`).
 
 The equation has a column for every edge that may exist, with at least the probability ``LEAST``. A draw of the
 equations draws the edges first, each with its ``exists``. Without some edges $d$ the others $r$ are estimated again,
@@ -36,7 +36,7 @@ from torch import Generator, Tensor
 from tacit.data import Pairs
 from tacit.local.dependence import Dependence
 from tacit.local.model import LocalModel, has_gated_weights
-from tacit.local.moments import fit_moments, influence
+from tacit.local.moments import influence, regress
 from tacit.predictors import GraphFilter, SeriesLayout
 from tacit.shapes import EdgeProbs
 from tacit.training import LatentGraphModel
@@ -199,7 +199,7 @@ def mean_equations(
     data, predictor = LocalModel.of(model, train), model.predictor
     assert isinstance(predictor, GraphFilter)
     exists = torch.where(exists.isnan(), data.present.to(exists), exists.to(data.present.device))
-    exists = torch.where(data.present, exists, exists * (exists >= LEAST)).fill_diagonal_(0.0)
+    exists = (exists * (exists >= LEAST)).fill_diagonal_(0.0)
     data = replace(data, present=exists > 0)
     target, source = data.present.nonzero().unbind(1)
     chosen, width, sent = own_columns(predictor.layout), data.parts.own.shape[2], data.parts.sent.shape[2]
@@ -210,13 +210,14 @@ def mean_equations(
     own, edges, rows, covariances = [], [], [], []
     for node in range(len(exists)):
         regression, weights = data.moments(node), data.weights[:, node]
-        sources = len(data.sources(node))
-        found = fit_moments(regression, weights[None], torch.ones(1, sources, dtype=torch.bool, device=weights.device))
-        errors = influence(regression.design, found.residuals[0], weights / found.variances[0])
-        kept = [*chosen, *range(width + 1, width + 1 + sources * sent)]
-        own.append(found.own[0, chosen])
-        edges.append(found.edges[0])
+        design, left = regression.design, regression.targets - regression.offset
+        every = torch.ones(1, design.shape[1], dtype=torch.bool, device=design.device)
+        beta = regress(design, left[None], weights[None], every)[0]
+        errors = influence(design, left - design @ beta, weights)
+        own.append(beta[chosen])
+        edges.append(beta[width + 1 :].view(-1, sent))
         rows.append(weights.sum())
+        kept = [*chosen, *range(width + 1, design.shape[1])]
         covariances.append(dependence.covariances(errors[:, kept]).flatten())
     window = torch.tensor(predictor.layout.window)
     numbers = (exists[target, source], torch.stack(own), torch.cat(edges), torch.stack(rows), torch.cat(covariances))

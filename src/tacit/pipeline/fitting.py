@@ -210,8 +210,8 @@ def _equations(fit: Fit) -> MeanEquations | None:
         return None
     known = fit.edges.of_groups if "exists" in fit.edges else np.full(len(fit.edges), np.nan)
     exists = model.graph.placed(fit.edges.index.moved(known, model.graph.index(fit.dataset.nodes)), np.nan)
-    train = fit.split.train
-    return mean_equations(model, train, exists, Dependence(fit.block, train.series))
+    train = fit.split.train  # forecasts that overlap have correlated errors
+    return mean_equations(model, train, exists, Dependence(fit.preparation.horizon, train.series))
 
 
 def _record(fit: Fit) -> Record:
