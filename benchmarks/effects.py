@@ -1,13 +1,14 @@
-r"""Do intervals of effects hold the truth? Simulated interventions on known systems, after a default fit.
+r"""Do intervals of effects hold the truth? Simulated interventions on known systems.
 
     python -m benchmarks.effects var --first 20000 --sets 20
     python -m benchmarks.effects                                        # the stored results
 
-A pulse of one standard deviation (``SIZES``) is given to every node in turn. The true response is that of the system
-itself, with and without the pulse and with the same noise, averaged. In the linear systems the noise cancels and the
-average over the gates is a product of mean matrices; the nonlinear ones are run ``RUNS`` times from states of their
-own, and two standard errors of this average are allowed for. Their response to a large pulse is not that to a small
-one, and the answer of a linear model is for small ones.
+Fits have the defaults, without the assessment, on which effects do not depend. A pulse of one standard deviation
+(``SIZES``) is given to every node in turn. The true response is that of the system itself, with and without the pulse
+and with the same noise, averaged. In the linear systems the noise cancels and the average over the gates is a product
+of mean matrices; the nonlinear ones are run ``RUNS`` times from states of their own, and two standard errors of this
+average are allowed for. Their response to a large pulse is not that to a small one, and the answer of a linear model is
+for small ones.
 
 Prints one JSON object per system and a last one, and stores that in ``benchmarks/results/effects.json``. *present* are
 responses that are not 0 because a path of the true graph leads there in time, *absent* the others. Both count, for each
@@ -72,13 +73,12 @@ def truth(kind: str, seed: int, system: System, sizes: Float[np.ndarray, " sourc
     return np.stack(means), np.stack(errors)
 
 
-def one(kind: str, seed: int, *, quick: bool) -> list[Figures]:
+def one(kind: str, seed: int) -> list[Figures]:
     """Return counts by step of one system, for every size of the pulse."""
     system = KINDS[kind](seed, nodes=NODES, rows=ROWS)
     table = pd.DataFrame(system.series[0], columns=[f"v{node}" for node in range(NODES)])
     began = time.process_time()
-    options = {"assessment": AssessmentOptions(enabled=False)} if quick else {}
-    model = LatentGraphForecaster(**options).fit(table)
+    model = LatentGraphForecaster(assessment=AssessmentOptions(enabled=False)).fit(table)
     fitted, spread = time.process_time() - began, table.std().to_numpy()
     reached, paths = [np.eye(NODES, dtype=bool)], system.truth | np.eye(NODES, dtype=bool)
     for _ in range(STEPS):
@@ -135,7 +135,6 @@ def main() -> None:
     parser.add_argument("kind", nargs="?", choices=KINDS, help="if it is missing, print the stored results")
     parser.add_argument("--first", type=int, default=600)
     parser.add_argument("--sets", type=int, default=4)
-    parser.add_argument("--quick", action="store_true", help="fit without the assessment, and store nothing")
     chosen = parser.parse_args()
     earlier = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     if chosen.kind is None:
@@ -144,15 +143,14 @@ def main() -> None:
         return
     rows = []
     for seed in range(chosen.first, chosen.first + chosen.sets):
-        rows += one(chosen.kind, seed, quick=chosen.quick)
+        rows += one(chosen.kind, seed)
         print(json.dumps(rows[-1]), flush=True)
     for size in SIZES[chosen.kind]:
         found = total(chosen.kind, size, chosen.first, [row for row in rows if row["size"] == size])
         print(json.dumps(found))
         same = ("kind", "size", "first")
         earlier = [line for line in earlier if any(line[key] != found[key] for key in same)] + [found]
-    if not chosen.quick:
-        RESULTS.write_text(json.dumps(earlier, indent=1) + "\n")
+    RESULTS.write_text(json.dumps(earlier, indent=1) + "\n")
 
 
 if __name__ == "__main__":

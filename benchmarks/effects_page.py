@@ -17,10 +17,10 @@ WORDS = {
 HEAD = """# Effects of a change
 
 Do the 90% intervals of [effects](../how-to/effects.md) contain the response of the true system? Known systems of 10
-nodes and 1,000 rows are fitted with the defaults. Then every node gets a pulse, and the responses of all nodes over 24
-steps are compared with those of the system itself, run with and without the pulse and with the same noise. `python -m
-benchmarks.effects KIND --first 20000` makes the records from seeds on which nothing was chosen, and `python -m
-benchmarks.effects_page` draws this page from them.
+nodes and 1,000 rows are fitted with `--quick`, which gives the same effects as a complete fit. Then every node gets a
+pulse, and the responses of all nodes over 24 steps are compared with those of the system itself, run with and without
+the pulse and with the same noise. `python -m benchmarks.effects KIND --first 20000` makes the records from seeds on
+which nothing was chosen, and `python -m benchmarks.effects_page` draws this page from them.
 
 """
 TAIL = """
@@ -54,9 +54,9 @@ def page(rows: list[Figures]) -> str:
         total = sum(row["present_held"]) / sum(row["present"])
         deviation = "-" if row["deviation"] is None else f"{row['deviation']:.1%}"
         second.append(
-            f"{name} {WORDS[row['kind']]} | {row['size']:g} | {row['sets']} | {total:.1%} | {deviation} | "
-            f"{row['lowest']:.1%} | {min(absent):.1%} | {row['edges']} | {row['missed']} | {row['uncertain']} | {row['seconds_fit']:.1f} | "
-            f"{row['seconds_effect']:.2f} |"
+            f"{name} {WORDS[row['kind']]} | {row['size']:g} | {row['sets']} | {total:.1%} | "
+            f"{deviation} | {row['lowest']:.1%} | {min(absent):.1%} | {row['edges']} | {row['missed']} | "
+            f"{row['uncertain']} | {row['seconds_fit']:.1f} | {row['seconds_effect']:.2f} |"
         )
     tables = [
         "Share of the present responses whose interval holds the truth, by step:",

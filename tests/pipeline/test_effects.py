@@ -288,9 +288,10 @@ def test_effects_within_the_step(table):
 
 def test_series_with_units_of_their_own_need_data(table, refused):
     options = DataOptions(scale_by="series")
-    tables = [table[:250], 3 * table[250:]]
+    tables = [table[:250], table[250:] * [3, 1, 1]]
     model = LatentGraphForecaster(assessment=OFF, data=options).fit(tables)
     refused(model.effect, {"north": 1.0})
     found = model.effect({"north": 1.0}, tables, steps=1)
     first, second = (part["response"].to_numpy() for _, part in found.groupby("series"))
-    np.testing.assert_allclose(first / second, 1.0, rtol=0.3)
+    assert first[:3].tolist() == second[:3].tolist() == [1, 0, 0]
+    np.testing.assert_allclose(second[3:5] / first[3:5], [1.0, 1 / 3], rtol=0.2)
