@@ -219,7 +219,7 @@ def mean_equations(
         rows.append(weights.sum())
         kept = [*chosen, *range(width + 1, design.shape[1])]
         covariances.append(dependence.covariances(errors[:, kept]).flatten())
+    numbers = exists[target, source], torch.stack(own), torch.cat(edges), torch.stack(rows), torch.cat(covariances)
+    probs, own_weights, edge_weights, counts, covariance = (one.detach().float().cpu() for one in numbers)
     window = torch.tensor(predictor.layout.window)
-    numbers = (exists[target, source], torch.stack(own), torch.cat(edges), torch.stack(rows), torch.cat(covariances))
-    probs, *weights, counts, covariance = (one.detach().float().cpu() for one in numbers)
-    return MeanEquations(source.cpu(), target.cpu(), probs, *weights, window, counts, covariance)
+    return MeanEquations(source.cpu(), target.cpu(), probs, own_weights, edge_weights, window, counts, covariance)
