@@ -34,7 +34,9 @@ class EffectDisplay(Display):
             nodes = list(sizes[sizes > 0].index[:most])
         for node in nodes:
             if node not in sizes:
-                raise InputError(f"nodes must be among those of the table, got {node!r}{did_you_mean(node, sizes)}")
+                raise InputError(
+                    f"nodes must be among those of the table, got {node!r}{did_you_mean(node, sizes.index)}"
+                )
         self.table, self.nodes = table, list(nodes)
 
     @classmethod
