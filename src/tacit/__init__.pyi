@@ -24,6 +24,7 @@ from .losses import PointMSE as PointMSE
 from .observation import GaussianNoise as GaussianNoise
 from .plots import CalibrationDisplay as CalibrationDisplay
 from .plots import EdgeMatrixDisplay as EdgeMatrixDisplay
+from .plots import EffectDisplay as EffectDisplay
 from .plots import ForecastDisplay as ForecastDisplay
 from .plots import GraphDisplay as GraphDisplay
 from .plots import TrainingDisplay as TrainingDisplay

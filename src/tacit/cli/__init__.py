@@ -21,6 +21,7 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 from tacit.cli import finished, paper, runs
+from tacit.cli.effect import effect
 from tacit.cli.launch import Launch
 from tacit.cli.options import GroupedCommand, Json, Quiet
 from tacit.console import Display
@@ -63,6 +64,7 @@ app.command(cls=GroupedCommand, short_help="Learn the graph behind your data.")(
 app.command(cls=GroupedCommand, short_help="Look at a table before a fit.")(runs.check)
 app.command(cls=GroupedCommand, short_help="Forecast with a finished run.")(runs.predict)
 app.command(cls=GroupedCommand, short_help="Score and test a finished run.")(runs.evaluate)
+app.command(cls=GroupedCommand, short_help="What happens if: the response to a change.")(effect)
 app.command(cls=GroupedCommand, short_help="Draw one plot of a finished run.")(finished.plot)
 app.command(cls=GroupedCommand, short_help="Compare two finished runs.")(finished.compare)
 app.command(cls=GroupedCommand, short_help="Reproduce a table or figure of the paper.")(paper.reproduce)

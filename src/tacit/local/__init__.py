@@ -2,6 +2,7 @@
 
 from tacit.local.batch import GatedBatch, fit_gated, fit_gates
 from tacit.local.dependence import LEVEL, QUANTILE, Dependence
+from tacit.local.equations import CERTAIN, LEAST, MeanEquations, has_linear_mean, mean_equations, own_columns
 from tacit.local.gates import MOST_GATES, NodeGates, choose_gates, gate_scales, judge_gates
 from tacit.local.inference import (
     CLEAR,
@@ -36,7 +37,9 @@ from tacit.local.starts import (
 )
 
 __all__ = [
+    "CERTAIN",
     "CLEAR",
+    "LEAST",
     "LEVEL",
     "MOST_GATES",
     "MOST_LOGIT",
@@ -52,6 +55,7 @@ __all__ = [
     "Inference",
     "LocalModel",
     "LocalRidge",
+    "MeanEquations",
     "NodeGates",
     "NodeMoments",
     "RatioErrors",
@@ -65,13 +69,16 @@ __all__ = [
     "gate_scales",
     "has_gated_weights",
     "has_likelihood",
+    "has_linear_mean",
     "has_moment_estimate",
     "is_affordable",
     "is_clear",
     "judge_gates",
     "local_ridge",
     "maximise",
+    "mean_equations",
     "noise_vector",
+    "own_columns",
     "paired_difference",
     "ratio_errors",
     "regression_steps",

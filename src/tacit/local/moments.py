@@ -274,8 +274,8 @@ def ratio_errors(
     spread = torch.cat([noise, contributions.square()], 1)
     gamma = torch.cat([found.noise[0], found.slopes[0]])
     excess = found.squares[0] - spread @ gamma
-    slopes = _influence(spread, excess, weights / variances.square())[:, noise.shape[1] :] * found.corrections[0]
-    betas = _influence(design, residuals, weights / variances)[:, own:]  # (pair, source * lag)
+    slopes = influence(spread, excess, weights / variances.square())[:, noise.shape[1] :] * found.corrections[0]
+    betas = influence(design, residuals, weights / variances)[:, own:]  # (pair, source * lag)
     sources, _, lags = node.sent.shape
     size = (weights[:, None] * contributions.square()).sum(0).clamp_min(TINY)
     moved = torch.einsum("n,jnl,nj->jl", weights, node.sent, contributions) / size[:, None]
@@ -312,7 +312,7 @@ def score_tests(
     return torch.cat(statistics) if statistics else squares.new_zeros(0)
 
 
-def _influence(
+def influence(
     design: Float[Tensor, "pair column"], residuals: Float[Tensor, " pair"], weights: Float[Tensor, " pair"]
 ) -> Float[Tensor, "pair column"]:
     """Return the contribution of each pair to the error of each coefficient of a weighted regression.

@@ -2,6 +2,7 @@
 
 from tacit.pipeline.assessment import MOST_TESTED
 from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.effects import effect_table
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import compared, conclude, learn
 from tacit.pipeline.forecasts import ClassForecasts, pair_forecasts
@@ -56,6 +57,7 @@ __all__ = [
     "compared",
     "conclude",
     "csv_text",
+    "effect_table",
     "evaluate",
     "fan_of",
     "forecast_table",

@@ -22,6 +22,7 @@ from tacit.graph import (
     GraphDistribution,
     MixtureGraph,
 )
+from tacit.local import MeanEquations
 from tacit.pipeline.building import empty_graph, empty_model
 from tacit.pipeline.parts import OwnParts, Predictor
 from tacit.pipeline.preparation import Preparation, stored_preparation
@@ -61,6 +62,8 @@ class Fitted:
     ``weights``    tensors of a model whose custom predictor was not passed yet
     ``forecasts``  of the test part, for the report; None if the run was stopped
     ``background``  of the nodes over time, for the report; None if no node has one
+    ``equations``  the mean equations of the nodes with the covariance of their weights, for effects; None if the means
+                   are not linear
     ``restored``   whether it was read from a file: its model predicts, and needs its loss and priors to be trained
     """
 
@@ -75,6 +78,7 @@ class Fitted:
     restored: bool = False
     forecasts: ForecastTable | None = None
     background: BackgroundTable | None = None
+    equations: MeanEquations | None = None
 
     @property
     def graph(self) -> GraphDistribution:
@@ -115,7 +119,8 @@ class Fitted:
             self.config.predictor.kind != OWN,
             "a run directory cannot store a custom predictor; use save, which stores its weights",
         )
-        write_run(directory, self.record, self.model, self.history, self.table, self.forecasts, self.background)
+        shown = self.forecasts, self.background
+        write_run(directory, self.record, self.model, self.history, self.table, *shown, self._further)
 
     @classmethod
     def read(cls, directory: Path, device: torch.device) -> "Fitted":
@@ -135,7 +140,8 @@ class Fitted:
             model = restored_model(*parts, tensors, OwnParts(), situations=situations).to(device).eval()
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise _damaged(directory, f"{MODEL}: {_line(error)}") from None
-        return cls(record, EdgeTable(model.graph.index(record.node_names)), [], *parts, model, restored=True)
+        edges, equations = EdgeTable(model.graph.index(record.node_names)), MeanEquations.from_tensors(tensors)
+        return cls(record, edges, [], *parts, model, restored=True, equations=equations)
 
     @classmethod
     def read_all(cls, directory: Path, device: torch.device) -> "Fitted":
@@ -155,7 +161,12 @@ class Fitted:
             "forecasts": None if self.forecasts is None else self.forecasts.text(self.record.node_names),
             "background": None if self.background is None else self.background.text(self.record.node_names),
         }
-        return text, dict(self.weights or {}) if self._model is None else model_tensors(self.model)
+        return text, dict(self.weights or {}) if self._model is None else {**model_tensors(self.model), **self._further}
+
+    @property
+    def _further(self) -> dict[str, Tensor]:
+        """Tensors that are stored beside those of the model."""
+        return {} if self.equations is None else self.equations.tensors()
 
     @classmethod
     def from_parts(cls, text: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> "Fitted":
@@ -179,6 +190,7 @@ class Fitted:
             restored=True,
             forecasts=forecasts,
             background=background,
+            equations=MeanEquations.from_tensors(tensors),
         )
         if config.predictor.kind != OWN:
             fitted._build(OwnParts(), device)

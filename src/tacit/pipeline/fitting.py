@@ -11,7 +11,7 @@ import torch
 from tacit.assessment.evaluation import PAIRWISE_GRAPHS, forecast_scores, predictive_metrics
 from tacit.edges import EdgeTable
 from tacit.interrupts import deferred_interrupts
-from tacit.local import start_at_regression
+from tacit.local import Dependence, MeanEquations, has_linear_mean, mean_equations, start_at_regression
 from tacit.pipeline.assessment import assess
 from tacit.pipeline.backgrounds import background_curves
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
@@ -145,7 +145,7 @@ def known_before(fit: Fit) -> Fit:
     if evidence is None:
         return replace(fit, edges=EdgeTable(index, fdr=config.assessment.fdr))
     about = how_tested(REGRESSION, evidence.prior, evidence.notes, config, evidence.resamples)
-    about["smallest_effect"] = config.graph.smallest_effect
+    about |= {"smallest_effect": config.graph.smallest_effect, "signs": sorted(evidence.found.notes)}
     if evidence.changes:
         about["changes"] = list(evidence.changes)
     if evidence.within is not None:
@@ -200,7 +200,19 @@ def conclude(fit: Fit) -> Fitted:
         fit.own.predictor,
         forecasts=forecasts,
         background=background,
+        equations=_equations(fit),
     )
+
+
+def _equations(fit: Fit) -> MeanEquations | None:
+    """Return the mean equations of the nodes with their covariances, if the means are linear and edges do not vary."""
+    model = fit.result.model
+    if not fit.complete or fit.varying is not None or not has_linear_mean(model):
+        return None
+    known = fit.edges.of_groups if "exists" in fit.edges else np.full(len(fit.edges), np.nan)
+    exists = model.graph.placed(fit.edges.index.moved(known, model.graph.index(fit.dataset.nodes)), np.nan)
+    train = fit.split.train  # forecasts that overlap have correlated errors
+    return mean_equations(model, train, exists, Dependence(fit.preparation.horizon, train.series))
 
 
 def _record(fit: Fit) -> Record:

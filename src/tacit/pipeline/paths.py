@@ -15,7 +15,7 @@ For $h > 1$ the noise of neighbouring steps is drawn independently, because the 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -132,13 +132,19 @@ class Origins:
 
 
 def find_origins(
-    preparation: Preparation, source: Source, steps: int, origin: Any = None, every: int | None = None
+    preparation: Preparation,
+    source: Source,
+    steps: int,
+    origin: Any = None,
+    every: int | None = None,
+    name: str = "origin",
 ) -> Origins:
     """Return the origins of paths of ``steps`` steps in each series of the source.
 
     ``origin``  the time of the last row that a path uses; None: the last row with an observed value
     ``every``   further origins every ``every`` rows, up to the last observed row; without ``origin``, from the first
                 row with a window
+    ``name``    of ``origin`` in errors
     """
     if not isinstance(preparation, SeriesPreparation):
         raise InputError("steps requires a run of a series, got a run of pairs, which have no order; leave steps out")
@@ -152,7 +158,7 @@ def find_origins(
     with about(source.name):
         rows, reasons = [], list[tuple[str, str]]()
         for part in content.parts:
-            found, reason = _origin_rows(preparation, part, origin, every)
+            found, reason = _origin_rows(preparation, part, origin, every, name)
             rows.append(found)
             reasons += [] if len(found) else [reason]
         used = [number for number, found in enumerate(rows) if len(found)]
@@ -170,7 +176,7 @@ def find_origins(
         names = np.array(known.series_names).repeat([len(rows[one]) for one in used]) if content.lengths else None
         new += scaling.no_level_note(known)
         notes = (*content.notes, *left_out, *new, *([] if content.where is None else [OUTSIDE]))
-        return replace(_joined(parts), series_names=names, units=scaling.units, notes=notes)
+        return replace(joined_origins(parts), series_names=names, units=scaling.units, notes=notes)
 
 
 def _until(content: Series, last: dict[int, int]) -> Series:
@@ -199,7 +205,7 @@ def _require_all_targets(preparation: SeriesPreparation, steps: int) -> None:
 
 
 def _origin_rows(
-    preparation: SeriesPreparation, part: Series, origin: Any, every: int | None
+    preparation: SeriesPreparation, part: Series, origin: Any, every: int | None, name: str
 ) -> tuple[Rows, tuple[str, str]]:
     """Return the origins of one series, or the reasons why there are none: for a note and for an error."""
     need = preparation.reach - 1
@@ -207,12 +213,12 @@ def _origin_rows(
     times, last = part.row_times, int(seen[-1]) if len(seen) else -1
     first = last if every is None else need - 1
     if origin is not None:
-        moment = _time_like(times, origin)
+        moment = _time_like(times, origin, name)
         if last < 0 or not times[0] <= moment <= times[last]:
             ends = f"{times[0]} and {times[last]}" if last >= 0 else "observed rows"
             return NO_ROWS, (
                 "they have no row at the origin",
-                f"origin must be between {ends}, got {origin}; pass another time",
+                f"{name} must be between {ends}, got {origin}; pass another time",
             )
         first = int(np.searchsorted(times, moment, side="right")) - 1
     if min(first, last) < need - 1:
@@ -236,7 +242,7 @@ def _none_left(content: Series, reasons: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _time_like(times: np.ndarray, origin: Any) -> Any:
+def _time_like(times: np.ndarray, origin: Any, name: str) -> Any:
     """Parse a time in the type of the times of the data."""
     import pandas as pd
 
@@ -248,7 +254,7 @@ def _time_like(times: np.ndarray, origin: Any) -> Any:
             return (stamp if stamp.tzinfo is None else stamp.tz_convert("UTC").tz_localize(None)).to_datetime64()
         return pd.Timedelta(origin).to_timedelta64() if kind == "m" else float(origin)
     except (TypeError, ValueError):
-        raise InputError(f"origin must be a time like {example}, got {origin!r}; pass one of the table") from None
+        raise InputError(f"{name} must be a time like {example}, got {origin!r}; pass one of the table") from None
 
 
 def _cut(preparation: SeriesPreparation, part: Series, rows: Rows, steps: int, number: int, several: bool) -> Origins:
@@ -286,8 +292,8 @@ def _cut(preparation: SeriesPreparation, part: Series, rows: Rows, steps: int, n
     )
 
 
-def _joined(parts: Sequence[Origins]) -> Origins:
-    """Return the origins of all series as one."""
+def joined_origins(parts: Sequence[Origins]) -> Origins:
+    """Return several origins as one."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -303,7 +309,6 @@ def _joined(parts: Sequence[Origins]) -> Origins:
 
 NUM_PATHS = 1000
 MOST_NUMBERS = 2**24  # of the paths that are sampled together: 64 MB, and a few times as much in temporary memory
-Recent = Float[Tensor, "origin path row node feature"]
 
 
 class PathStep(NamedTuple):
@@ -321,38 +326,76 @@ class PathPoints(NamedTuple):
     probs: Float[Tensor, "origin step node channel class"] | None
 
 
+class PathInputs:
+    """The inputs of the steps of all paths from their origins: observed rows, then the values that are fed back.
+
+    ``differences``  of two paths are fed back: flags do not differ, and no row was observed
+    """
+
+    def __init__(self, origins: Origins, device: torch.device, *, differences: bool = False) -> None:
+        self.origins, self.differences = origins, differences
+        self.recent, self.levels = origins.history[:, None].to(device), origins.levels[:, None].to(device)
+        self.rates = origins.rates.to(self.recent)
+
+    def at(self, step: int) -> Float[Tensor, "origin path node in_channel"]:
+        """Return the inputs of a step; one path until values are fed back."""
+        origins, recent = self.origins, self.recent
+        shared = step < origins.horizon and not self.differences  # all paths have the observed window
+        windows = recent[:, : 1 if shared else None, : origins.window]
+        inputs = windows.transpose(2, 3).flatten(3)  # (origin, path, node, window * feature)
+        if origins.known.shape[3]:
+            known = origins.known[:, None, step].to(recent).repeat(1, inputs.shape[1], 1, 1)
+            known[..., list(origins.level_places)] = self.levels[:, : inputs.shape[1], 0]
+            inputs = torch.cat([inputs, known], 3)
+        return inputs
+
+    def feed(self, values: Samples) -> None:
+        """Add the values of a step as the newest row."""
+        flags = values.new_full(
+            (*values.shape[:3], self.recent.shape[4] - values.shape[3]), 0.0 if self.differences else 1.0
+        )
+        row, paths = torch.cat([values, flags], -1)[:, :, None], values.shape[1]
+        self.recent = torch.cat([self.recent.expand(-1, paths, -1, -1, -1)[:, :, 1:], row], 2)
+        newest = self.levels[:, :, -1]
+        newest = newest + self.rates * (values[..., :1] - newest)
+        self.levels = torch.cat([self.levels.expand(-1, paths, -1, -1, -1)[:, :, 1:], newest[:, :, None]], 2)
+
+    def skip(self) -> None:
+        """Drop the oldest row; the last steps feed nothing back."""
+        self.recent, self.levels = self.recent[:, :, 1:], self.levels[:, :, 1:]
+
+
 @torch.no_grad()
 def path_steps(
-    model: LatentGraphModel, origins: Origins, num_paths: int, *, seed: int, noise: Generator | None = None
+    model: LatentGraphModel,
+    origins: Origins,
+    num_paths: int,
+    *,
+    seed: int,
+    noise: Generator | None = None,
+    held: Callable[[int, Samples], Samples] | None = None,
 ) -> Iterator[PathStep]:
     """Yield the steps of ``num_paths`` paths from each origin.
 
     All origins share the graphs and the noise of each step, so that the forecast from one origin does not depend on the
-    others. With a generator ``noise`` every path has its own noise instead.
+    others. With a generator ``noise`` every path has its own noise instead. ``held`` replaces values and means of a
+    step, for example those of a node that is set from outside, before the values are inputs.
     """
     device = model.graph.raw.device
-    recent, levels = origins.history[:, None].to(device), origins.levels[:, None].to(device)  # one path until fed back
-    rates = origins.rates.to(recent)
+    paths = PathInputs(origins, device)
     for step in range(origins.steps):
         draws = SharedDraws(model, num_paths, generator_for(seed, _purpose(step), device))
-        windows = recent[:, : 1 if step < origins.horizon else None, : origins.window]
-        inputs = windows.transpose(2, 3).flatten(3)  # (origin, path, node, window * feature)
-        if origins.known.shape[3]:
-            known = origins.known[:, None, step].to(recent).repeat(1, inputs.shape[1], 1, 1)
-            known[..., list(origins.level_places)] = levels[:, : inputs.shape[1], 0]
-            inputs = torch.cat([inputs, known], 3)
+        inputs = paths.at(step)
         described = draws.described_paths(inputs, _context(origins, inputs, step))
         values = draws.with_noise(described) if noise is None else model.observation.draw(described, generator=noise)
-        yield PathStep(described, model.observation.mean(described), values)
+        means = model.observation.mean(described)
+        if held is not None:
+            values, means = held(step, values), held(step, means)
+        yield PathStep(described, means, values)
         if step < origins.steps - origins.horizon:  # the sample becomes an input, observed
-            flags = values.new_ones(*values.shape[:3], recent.shape[4] - values.shape[3])
-            row = torch.cat([values, flags], -1)[:, :, None]
-            recent = torch.cat([recent.expand(-1, num_paths, -1, -1, -1)[:, :, 1:], row], 2)
-            newest = levels[:, :, -1]
-            newest = newest + rates * (values[..., :1] - newest)
-            levels = torch.cat([levels.expand(-1, num_paths, -1, -1, -1)[:, :, 1:], newest[:, :, None]], 2)
+            paths.feed(values)
         else:
-            recent, levels = recent[:, :, 1:], levels[:, :, 1:]
+            paths.skip()
 
 
 def origins_at_once(model: LatentGraphModel, origins: Origins, num_paths: int) -> int:
@@ -444,7 +487,7 @@ def path_table(
     value. With ``every`` a path starts every ``every`` rows. Samples with the same number form one path.
     """
     require_int("num_samples", num_samples, 0)
-    origins = _origins(fitted, source, steps, origin, every)
+    origins = path_origins(fitted, source, steps, origin, every)
     require_memory_for_table(origins.actual.size, num_samples)
     classes = ClassForecasts.of(fitted.config, fitted.preparation)
     numbers, probs = path_points(fitted, origins, ("mean", *LEVELS), seed=seed, classes=classes)
@@ -476,7 +519,7 @@ def path_predictions(
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, "origin step node channel"], Origins]:
     """Return the mean, the median or a quantile of every step of every series, and the origins of the paths."""
-    origins = _origins(fitted, source, steps, origin)
+    origins = path_origins(fitted, source, steps, origin)
     found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed).points
     return _in_units(fitted, found, origins, values=point != "mean")[..., 0].numpy(), origins
 
@@ -485,7 +528,7 @@ def path_quantiles(
     fitted: Fitted, source: Source, steps: int, levels: Sequence[float], *, origin: Any = None, seed: int = 0
 ) -> tuple[Float[np.ndarray, "origin step node channel level"], Origins]:
     """Return quantiles of every step of every series, and where the paths start."""
-    origins = _origins(fitted, source, steps, origin)
+    origins = path_origins(fitted, source, steps, origin)
     found = path_points(fitted, origins, tuple(levels), seed=seed).points
     return _in_units(fitted, found, origins).numpy(), origins
 
@@ -494,7 +537,7 @@ def path_class_probabilities(
     fitted: Fitted, source: Source, steps: int, *, origin: Any = None, num_graphs: int = NUM_PATHS, seed: int = 0
 ) -> Float[np.ndarray, "origin step node channel class"]:
     """Return the probability of each class at every step: the mean over paths."""
-    origins = _origins(fitted, source, steps, origin)
+    origins = path_origins(fitted, source, steps, origin)
     classes = ClassForecasts.of(fitted.config, fitted.preparation)
     found = path_points(fitted, origins, ("mean",), num_paths=num_graphs, seed=seed, classes=classes).probs
     assert found is not None
@@ -513,16 +556,18 @@ def path_samples(
 ) -> Float[np.ndarray, "origin sample step node channel"]:
     """Return sample paths: each has its own graphs and noise; the origins share the graphs."""
     require_int("num_samples", num_samples)
-    origins = _origins(fitted, source, steps, origin, every)
+    origins = path_origins(fitted, source, steps, origin, every)
     require_memory_for_table(origins.actual.size, num_samples)
     found = _in_units(fitted, drawn_paths(fitted, origins, num_samples, seed=seed), origins)
     return found.movedim(-1, 1).numpy()
 
 
-def _origins(fitted: Fitted, source: Source, steps: int, origin: Any, every: int | None = None) -> Origins:
+def path_origins(
+    fitted: Fitted, source: Source, steps: int, origin: Any, every: int | None = None, name: str = "origin"
+) -> Origins:
     """Return the origins of the paths; values that are not possible for the fit are refused."""
     require_new_values(fitted.config, fitted.preparation, source)
-    origins = find_origins(fitted.preparation, source, steps, origin, every)
+    origins = find_origins(fitted.preparation, source, steps, origin, every, name)
     if origins.series_names is not None and needs_series(fitted):
         series, units = training_series(fitted, origins.series_names, origins.series, origins.units, source.name)
         origins = replace(origins, series=series, units=units)

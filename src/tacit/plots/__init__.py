@@ -2,6 +2,7 @@
 
 from tacit.plots.checks import CalibrationDisplay, TrainingDisplay
 from tacit.plots.display import Display
+from tacit.plots.effect import EffectDisplay
 from tacit.plots.forecast import ForecastDisplay
 from tacit.plots.graph import EdgeMatrixDisplay, GraphDisplay
 
@@ -9,6 +10,7 @@ __all__ = [
     "CalibrationDisplay",
     "Display",
     "EdgeMatrixDisplay",
+    "EffectDisplay",
     "ForecastDisplay",
     "GraphDisplay",
     "TrainingDisplay",

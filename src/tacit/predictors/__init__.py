@@ -17,7 +17,7 @@ from tacit.predictors.protocol import (
 )
 from tacit.predictors.pyg import PyGPredictor
 from tacit.predictors.series import SeriesLayout
-from tacit.predictors.simultaneous import SimultaneousFilter
+from tacit.predictors.simultaneous import SimultaneousFilter, sources_first
 
 __all__ = [
     "ConvolutionStack",
@@ -38,4 +38,5 @@ __all__ = [
     "numbers_per_target_of",
     "random_parameters",
     "relaxed_call",
+    "sources_first",
 ]

@@ -11,6 +11,7 @@ A sealed text is JSON with ``"sha256": "..."`` near its start: the checksum of t
 import hashlib
 import json
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -195,9 +196,9 @@ CANDIDATES = "graph.candidates"  # prefix of the names of the tensors of a table
 INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge with probability 0 or 1
 
 
-def pack_model(model: LatentGraphModel, record: Record) -> bytes:
+def pack_model(model: LatentGraphModel, record: Record, further: Mapping[str, Tensor]) -> bytes:
     """Return the bytes of a model file; its text describes the run, for people who find the file alone."""
-    return KIND.pack({"title": record.title, "node_names": record.node_names}, model_tensors(model))
+    return KIND.pack({"title": record.title, "node_names": record.node_names}, {**model_tensors(model), **further})
 
 
 def model_tensors(model: LatentGraphModel) -> dict[str, Tensor]:

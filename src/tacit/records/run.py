@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from torch import Tensor
 
 from tacit.atomic_files import made, read_file, write_together
 from tacit.edges import EDGES, EDGES_BY, LAGS, EdgeTable, edges_text, read_edges, read_edges_by, read_lags
@@ -189,14 +190,16 @@ def write_run(
     edges: EdgeTable | None = None,
     forecasts: ForecastTable | None = None,
     background: BackgroundTable | None = None,
+    further: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Write the files of a run; the record is written last, and marks the directory as a complete run.
 
-    ``edges``  by default the probabilities of the graph
+    ``edges``    by default the probabilities of the graph
+    ``further``  tensors that are stored beside those of the model
     """
     lines = "".join(json.dumps(line) + "\n" for line in history)
     edges = model.graph.described(EdgeTable(model.graph.index(record.node_names))) if edges is None else edges
-    files = {HISTORY: lines.encode(), MODEL: pack_model(model, record)}
+    files = {HISTORY: lines.encode(), MODEL: pack_model(model, record, further or {})}
     files |= {name: text.encode() for name, text in _tables(record, edges, forecasts, background).items()}
     whole = record.model_copy(update={"sha256": "", "files": {name: checksum(data) for name, data in files.items()}})
     files[RECORD] = sealed(whole.model_dump_json(indent=2) + "\n")

@@ -1,5 +1,6 @@
 """The estimator for time series: a table with a column per node and a row per time."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from tacit.pipeline import (
     Source,
     about_depends_on,
     class_probabilities,
+    effect_table,
     forecast_table,
     new_pairs,
     path_class_probabilities,
@@ -212,6 +214,35 @@ class LatentGraphForecaster(LatentGraphEstimator):
         if steps is None:
             return forecast_table(fitted, source, **how)
         return path_table(fitted, source, to_python(steps), origin=origin, every=to_python(every), **how)
+
+    def effect(
+        self,
+        changes: Mapping[str, float],
+        X: Any = None,  # noqa: N803
+        *,
+        steps: int = 24,
+        shape: str = "pulse",
+        at: Any = None,
+        level: float = 0.9,
+        random_state: Any = None,
+    ) -> "pd.DataFrame":
+        """Return the response of every node to a change of some, a row per step and node, like ``tacit effect``.
+
+        ``changes``  node -> number, for example ``{"creek": 1.0}``
+        ``shape``    "pulse": the number is added to one value, and the node goes on from there; "step": it is added to
+                     all later values, and the node does not respond to others; "value": the node is kept at the number
+        ``X``        a table: the change is made in the last observed row of each series, or in the row at the time
+                     ``at``, and the columns ``without`` and ``with`` are the mean paths
+        ``level``    of the intervals
+
+        ``attrs["condition"]`` says when it is the effect of an intervention, ``attrs["interval"]`` what the intervals
+        contain; ``attrs["edges"]`` are the parts of the response that arrive by each direct edge.
+        """
+        fitted = self._with_predictor()
+        source = None if X is None else self._source(X, reset=False)
+        changes = {str(node): to_python(size) for node, size in dict(changes).items()}
+        how: dict[str, Any] = {"steps": to_python(steps), "shape": shape, "at": at, "level": to_python(level)}
+        return effect_table(fitted, changes, source, **how, seed=self._seed(random_state))
 
     @staticmethod
     def _require_steps(steps: int | None, **others: Any) -> None:

@@ -2,6 +2,7 @@
 
 from tacit.words.answer import GAUSSIAN_P, acting_within, answer_sentences, caveats, required_edges
 from tacit.words.choices import Choice, choose
+from tacit.words.effects import condition, interval_words
 from tacit.words.findings import FROM_ERRORS, Finding, FindingKind, find
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "answer_sentences",
     "caveats",
     "choose",
+    "condition",
     "find",
+    "interval_words",
     "required_edges",
 ]
