@@ -22,6 +22,11 @@ def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+def _written(value: Any) -> Any:
+    """Convert a number to text."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
 def _edges_of(value: Any) -> Any:
     """Convert a square boolean mask, true at [target, source], to a list of edges by position."""
     if "bool" not in str(getattr(value, "dtype", "")) or value.ndim != 2:
@@ -75,6 +80,10 @@ TABLE_KEYS = (
     "series",
     "dayfirst",
     "duplicates",
+    "events",
+    "bin",
+    "end",
+    "units",
     *SELECTION_KEYS,
     "y_file",
 )
@@ -118,7 +127,27 @@ class DataOptions(Closed):
     series: str | None = Field(
         None, description="name of the column with the series of each row", json_schema_extra=command("NAME")
     )
-    node: str | None = Field(None, description="name of the column of node names, in a long table")
+    events: bool = Field(
+        False, description="a row per event: counts per bin, a node per type", json_schema_extra=command()
+    )
+    bin: Annotated[str | None, BeforeValidator(_written)] = Field(
+        None,
+        description="events: length of a bin, such as 30s or 10min, or a number; chosen when left out",
+        json_schema_extra=command("LENGTH"),
+    )
+    end: str | None = Field(
+        None,
+        description="events: name of the column of ends; an event then counts in each bin that it covers",
+        json_schema_extra=command("NAME"),
+    )
+    units: str | None = Field(
+        None,
+        description="events: CSV file of units, and of a neighbour in each row, whose events may act too",
+        json_schema_extra=command("FILE"),
+    )
+    node: str | None = Field(
+        None, description="name of the column of node names, in a long table; of types, with events"
+    )
     value: str | tuple[str, ...] | None = Field(
         None, description="name or names of the columns of values, in a long table"
     )
@@ -167,6 +196,13 @@ class DataOptions(Closed):
         0.7, gt=0, lt=1, description="fraction of the pairs for training; the first ones of a series"
     )
     validation_fraction: float = Field(0.1, gt=0, lt=1, description="fraction for validation; the rest is for the test")
+
+    @model_validator(mode="after")
+    def _of_events(self) -> "DataOptions":
+        for name in () if self.events else ("bin", "end", "units"):
+            given = getattr(self, name)
+            require(given is None, f"{name} in [data] requires events, got {given!r} without them; set events = true")
+        return self
 
     @property
     def fractions(self) -> tuple[float, float]:

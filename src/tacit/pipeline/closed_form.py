@@ -60,24 +60,26 @@ def fit_closed_form(
     assessed: bool = True,
     switching: bool = False,
     intervals: bool = False,
+    always: bool = False,
 ) -> tuple[FitResult, Acting] | None:
     """Return the fit of a copy of the model, and how often edges act; None if regressions do not give one.
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is
     ``assessed``: the assessment then reports them. ``switching`` means that regimes are fitted next. ``intervals`` are
-    computed if the assessment uses them.
+    computed if the assessment uses them. No gates are tested if edges ``always`` act.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
     with torch.no_grad():
-        always = graph.link.raw(torch.full_like(graph.raw, ALWAYS))
-        graph.raw.copy_(torch.where(graph.learned, always, graph.raw))
+        near_one = graph.link.raw(torch.full_like(graph.raw, ALWAYS))
+        graph.raw.copy_(torch.where(graph.learned, near_one, graph.raw))
     read, window = steps_read(model, split.train)
     joint = model.observation.joint  # only regressions can fit it
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
-    found = estimate_acting(model, split.train, replicas=0, block=block, intervals=intervals, switching=switching)
+    how = {"intervals": intervals, "switching": switching, "always": always}
+    found = estimate_acting(model, split.train, replicas=0, block=block, **how)
     adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None

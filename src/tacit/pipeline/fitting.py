@@ -87,6 +87,7 @@ def train(fit: Fit, checkpoint: Checkpoints | None = None, earlier: FitResult | 
             assessed=config.assessment.enabled,
             switching=bool(config.graph.regimes),
             intervals=config.assessment.enabled and fit.evidence is not None,
+            always=config.data.events,
         )
         if settled is not None:
             return replace(fit, untrained=model, fitted=settled[0], acting=settled[1])

@@ -24,11 +24,13 @@ def estimate_acting(
     intervals: bool = True,
     switching: bool = False,
     earlier: Acting | None = None,
+    always: bool = False,
 ) -> Acting:
     """Return how often the learned edges act; see :func:`acting` and :func:`acting_by_likelihood`.
 
     Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood gives no errors. What the
-    likelihood says is taken from an ``earlier`` result of the same pairs and edges, if it is given.
+    likelihood says is taken from an ``earlier`` result of the same pairs and edges, if it is given. It tests no
+    gates if edges ``always`` act.
     """
     if has_moment_estimate(model):
         return acting(
@@ -42,4 +44,6 @@ def estimate_acting(
             switching=switching,
             earlier=earlier,
         )
-    return earlier or acting_by_likelihood(model, train, block=block, intervals=intervals, switching=switching)
+    return earlier or acting_by_likelihood(
+        model, train, block=block, intervals=intervals, switching=switching, always=always
+    )
