@@ -69,6 +69,7 @@ Edge = tuple[Node, Node]  # (source, target)
 Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
 BACKGROUNDS = ("auto", "none", "trend", "shift", "cycle", "hourly", "daily", "weekly", "yearly", "weekend", "hours")
 SELECTION_KEYS = ("columns", "drop", "decimal")
+EVENT_KEYS = ("bin", "end", "units")
 TABLE_KEYS = (
     "layout",
     "time",
@@ -81,9 +82,7 @@ TABLE_KEYS = (
     "dayfirst",
     "duplicates",
     "events",
-    "bin",
-    "end",
-    "units",
+    *EVENT_KEYS,
     *SELECTION_KEYS,
     "y_file",
 )
@@ -196,13 +195,6 @@ class DataOptions(Closed):
         0.7, gt=0, lt=1, description="fraction of the pairs for training; the first ones of a series"
     )
     validation_fraction: float = Field(0.1, gt=0, lt=1, description="fraction for validation; the rest is for the test")
-
-    @model_validator(mode="after")
-    def _of_events(self) -> "DataOptions":
-        for name in () if self.events else ("bin", "end", "units"):
-            given = getattr(self, name)
-            require(given is None, f"{name} in [data] requires events, got {given!r} without them; set events = true")
-        return self
 
     @property
     def fractions(self) -> tuple[float, float]:

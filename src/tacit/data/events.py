@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from tacit.data.columns import NODE_NAMES, TIME_NAMES, UNIT_NAMES, Columns
+from tacit.data.columns import INDEX_NAMES, NODE_NAMES, TIME_NAMES, UNIT_NAMES, Columns
 from tacit.data.conditions import Condition, require_names
 from tacit.data.files import Table, open_table
 from tacit.data.recognition import MEASURE_NAMES, SERIES_NAMES
@@ -43,10 +43,11 @@ ORDERED_TYPES = 40  # the most frequent ones choose the bin
 FEWEST_BINS = 20  # between the first and the last event
 FEWEST_EVENTS = 20  # of a type, within a window after other events
 MOST_ROWS = 2_000_000
-MOST_TARGETS = 450_000  # times the number of types: a fit takes about a minute
+MOST_TARGETS = 350_000  # times the number of types: a fit takes about a minute
 SINCE = "bins_since_event"
 COUNT, NEAR = "count", "neighbours"
 START_NAMES = (*TIME_NAMES, "start", "start_time", "start_timestamp", "begin", "onset", "occurred", "created", "ts")
+END_NAMES = ("end", "end_time", "end_timestamp", "end_date", "stop", "stop_time", "cleared", "finish", "finished")
 TYPE_NAMES = ("type", "event", "kind", "alarm", "code", "category", "activity", "action", "label", "name", "message")
 UNITS = (
     *SERIES_NAMES, *NODE_NAMES, "unit", "device", "machine", "host", "user", "customer", "place", "server", "element",
@@ -216,13 +217,13 @@ def read_events(
     labels: dict[str, Any] = {SINCE: past}
     if several:
         labels["series"] = np.repeat(np.array(kept, dtype=object), lengths)
-    read = f"read as events: time = {time}, type = {kind}" + (f", unit = {unit}" if several else "")
-    notes = (*table.notes, *notes, read, f"bin = {words}: {why}" if why else f"bin = {words}")
+    as_read = f"read as events: time = {time}, type = {kind}" + (f", unit = {unit}" if several else "")
+    notes = (*table.notes, *notes, as_read, f"bin = {words}: {why}" if why else f"bin = {words}")
     if few:
-        which = "that the fit does not have" if nodes else f"with fewer than {FEWEST_EVENTS} events after others"
+        why = "that the fit does not have" if nodes else f"with fewer than {FEWEST_EVENTS} events after others"
         shown = ", ".join(sorted(few)[:MOST_NAMED])
         more = f" and {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
-        notes += (f"left out: types {which}, {shown}{more}",)
+        notes += (f"left out: types {why}, {shown}{more}",)
     quiet = len(known) - len(kept)
     if most:
         notes += (f"of the bins with a type, at most {most:,}, evenly spaced, are followed by targets: fewer rows",)
@@ -244,6 +245,28 @@ def read_events(
         where=condition,
         labels=labels,
     )
+
+
+def require_not_events(table: Table, roles: Columns) -> None:
+    """Refuse a table whose columns are called like time, type and unit of events, without any other column."""
+    try:
+        time, kind, unit = _roles(table, roles, None)
+    except InputError:
+        return
+    read = (time, kind, *(() if unit is None else (unit,)))
+    rest = [name for name in table.columns if name not in (*read, *roles.drop) and not _is_called(name, END_NAMES)]
+    ids = [name for name in rest if name.lower() in INDEX_NAMES]
+    if _is_called(time, START_NAMES) and _is_called(kind, TYPE_NAMES) and rest == ids:
+        raise table.refuse(
+            f"looks like a table of events, with a row per {' and '.join(repr(name) for name in read)}; use --events "
+            "(events in [data]), or set layout"
+        )
+
+
+def _is_called(column: str, names: Sequence[str]) -> bool:
+    """Return whether a column has one of these names, also as name_id, name_name or event_name."""
+    name = column.lower()
+    return bool({name, name.removesuffix("_id").removesuffix("_name").removeprefix("event_")} & {*names})
 
 
 def _thinned(opens: Which, types: Which, reach: int, most: int | None) -> tuple[Bins, int]:
@@ -306,7 +329,7 @@ def choose_bin(moments: Moments, types: Which, of_unit: Which, window: int, *, d
     finest, span = np.diff(distinct).min(), distinct[-1] - distinct[0]
     decimals = [digit * 10.0**power for power in range(-12, 16) for digit in (1, 2, 5)]
     if dated:
-        possible = [int(one) for one in decimals if 1 <= one < SECOND]
+        possible: list[Any] = [int(one) for one in decimals if 1 <= one < SECOND]
         possible += [number * UNITS_OF_TIME[unit] for unit, numbers in NICE.items() for number in numbers]
     else:
         whole = moments.dtype.kind == "i"
@@ -334,9 +357,7 @@ def _roles(table: Table, roles: Columns, end: str | None) -> tuple[str, str, str
     free = [name for name in table.columns if name not in (roles.time, roles.node, roles.series, end, *roles.drop)]
 
     def called(names: Sequence[str]) -> list[str]:
-        """Return the columns with one of these names, also as name_id, name_type or event_name."""
-        short = [name.lower().removesuffix("_id").removesuffix("_name").removeprefix("event_") for name in free]
-        return [name for name, word in zip(free, short, strict=True) if {name.lower(), word} & {*names}]
+        return [name for name in free if _is_called(name, names)]
 
     time = roles.time or next(iter(called(START_NAMES)), None)
     time = time or next((name for name in free if table.is_dates(name)), None)
@@ -344,8 +365,7 @@ def _roles(table: Table, roles: Columns, end: str | None) -> tuple[str, str, str
     if not time:
         raise table.refuse("events must have a column of times, got none with such a name; set time to its name")
     free = [name for name in free if name != time and not table.is_dates(name)]
-    ends = [name for name in free if name.lower().startswith(("end", "stop", "cleared", "finish"))]
-    free = [name for name in free if name not in ends]
+    free = [name for name in free if not _is_called(name, END_NAMES)]
     unit, kind = roles.series, roles.node
     types = called(TYPE_NAMES)
     if kind is None:
@@ -374,15 +394,19 @@ def _moments(times: Times) -> Moments:
 def _bins(moments: Moments, length: Any) -> Which:
     """Return the number of the bin of each moment."""
     if moments.dtype.kind == "i" and float(length).is_integer():
-        return moments // int(length)
+        whole_bins: Which = moments // int(length)
+        return whole_bins
     ratio = moments / length
     near = np.rint(ratio)  # 0.3 / 0.1 is below 3
-    return np.where(np.abs(ratio - near) <= 1e-9 * np.maximum(np.abs(near), 1), near, np.floor(ratio)).astype(np.int64)
+    whole = np.abs(ratio - near) <= 1e-9 * np.maximum(np.abs(near), 1)
+    bins: Which = np.where(whole, near, np.floor(ratio)).astype(np.int64)
+    return bins
 
 
 def _times_of(bins: Which, length: Any, *, dated: bool) -> Times:
     if not dated:
-        return bins * length
+        numbers: Times = bins * length
+        return numbers
     times = (bins * int(length)).astype("datetime64[ns]")
     seconds = times.astype("datetime64[s]")
     return seconds if (seconds == times).all() else times

@@ -7,6 +7,7 @@ edges that always act, its assumptions do not hold, and it is trained by gradien
 """
 
 import copy
+import math
 import time
 from collections.abc import Sequence
 
@@ -78,9 +79,11 @@ def fit_closed_form(
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
-    how = {"intervals": intervals, "switching": switching, "always": always}
-    found = estimate_acting(model, split.train, replicas=0, block=block, **how)
-    adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
+    found = estimate_acting(
+        model, split.train, replicas=0, block=block, intervals=intervals, switching=switching, always=always
+    )
+    worse = math.inf if always else MUCH_WORSE  # without gates there is no assumption on them that may not hold
+    adopted = adopt(model, found.parameters, split.validation, worse=worse, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None
     state = {name: value.detach().clone() for name, value in model.state_dict().items()}

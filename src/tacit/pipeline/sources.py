@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.config import SELECTION_KEYS, TABLE_KEYS, DataOptions, FitConfig
+from tacit.config import EVENT_KEYS, SELECTION_KEYS, TABLE_KEYS, DataOptions, FitConfig
 from tacit.data import (
     TABLE_ENDINGS,
     Columns,
@@ -188,6 +188,7 @@ def read_source(
 ) -> Source:
     """Read one file, or a data set included in the package; see :func:`read_sources`."""
     path = Path(source)
+    _require_events(source, options)
     if source in SHIPPED and not path.exists():
         options.require_unset(TABLE_KEYS, source, "which is not a table")
         return Source(source, with_calendar(in_season(SHIPPED[source](), options.where), options.calendar))
@@ -242,6 +243,7 @@ def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channel
 
 def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: tuple[str, ...] = ()) -> Source:
     """Read a DataFrame like a file with the same cells; a list of DataFrames is a list of series."""
+    _require_events("the table", options)
     if options.events:
         table = table_of_frame(frame, options.decimal)
         return Source("the table", _events_of(table, options, piece=piece, nodes=nodes))
@@ -251,6 +253,12 @@ def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: 
         whose = [f"table {number}" for number in range(1, len(parts) + 1)]
         return Source("the tables", joined(parts, None, whose, options, piece=piece))
     return Source("the table", read_frame(frame, **_table_options(options, nodes), piece=piece))
+
+
+def _require_events(source: str, options: DataOptions) -> None:
+    """Refuse options of events for other tables."""
+    if not options.events:
+        options.require_unset(EVENT_KEYS, source, "which is read without --events (events in [data])")
 
 
 def _events_of(table: Table, options: DataOptions, *, piece: bool, nodes: tuple[str, ...]) -> Series:
