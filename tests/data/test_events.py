@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit.data import Columns, Table, open_table, read_events
+from tacit.data import Columns, Table, chosen_rows, open_table, read_events
 from tacit.data import events as module
 from tacit.data.events import choose_bin, order_of_types
 from tacit.errors import InputError
@@ -49,16 +49,17 @@ def test_counts_are_those_of_a_slow_loop():
             assert part.values[row, :, 0].tolist() == expected
 
 
-def test_targets_are_the_bins_whose_window_has_an_event_and_windows_have_no_gap():
+def test_targets_are_the_bins_shortly_after_events_and_windows_have_no_gap():
     frame, window = made(), 3
     series = read_events(table_of(frame), Columns(), bin=30, window=window)
-    assert series.where.text == "bins_since_event <= 3"
+    assert series.where.text == "bins_since_event <= 3 or bins_since_event == 13"
     last = 30 * (frame["time"].max() // 30)
     for part, unit in zip(series.parts, series.series_names, strict=True):
         bins = set((30 * (frame.loc[frame["unit"] == unit, "time"] // 30)).tolist())
         expected = {moment + 30 * lag for moment in bins for lag in range(1, window + 1)}
-        targets = part.times[part.labels["bins_since_event"] <= window]
-        assert set(targets.tolist()) == {moment for moment in expected if moment <= last}
+        quiet = {moment + 30 * 13 for moment in bins if not {moment + 30 * lag for lag in range(1, 13)} & bins}
+        targets = part.times[chosen_rows(part)]
+        assert set(targets.tolist()) == {moment for moment in expected | quiet if moment <= last}
         there = set(part.times.tolist())
         first = 30 * (frame["time"].min() // 30)
         for moment in targets.tolist():
@@ -95,7 +96,7 @@ def test_a_span_counts_in_each_bin_that_it_covers():
 def test_neighbours_are_a_second_variable_and_keep_units_without_events(tmp_path):
     (tmp_path / "units.csv").write_text("unit,neighbour\np,q\nq,t\nr,\ns,\nalone,\n")
     frame = made()
-    series = read_events(table_of(frame), Columns(), bin=30, window=2, units=tmp_path / "units.csv")
+    series = read_events(table_of(frame), Columns(), bin=30, units=tmp_path / "units.csv")
     assert series.channels == ("count", "neighbours")
     assert series.settled["targets"] == ("count",)
     assert set(series.series_names) == {"p", "q", "r", "s", "t"}
@@ -116,7 +117,7 @@ def test_a_frequent_type_is_thinned_and_a_rare_one_is_not(monkeypatch):
     monkeypatch.setattr(module, "MOST_TARGETS", 2 * 500)
     monkeypatch.setattr(module, "FEWEST_EVENTS", 1)
     series = read_events(table_of(frame), Columns(), bin=1, window=2)
-    used = series.labels["bins_since_event"] <= 2
+    used = chosen_rows(series)
     assert 450 < used.sum() <= 500
     after = {moment + lag for moment in rare.tolist() for lag in (1, 2)}
     assert {moment for moment in after if moment <= frame["time"].max()} <= set(series.times[used].tolist())

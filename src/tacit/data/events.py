@@ -16,10 +16,11 @@ d_{ij}^g = A_{ij}^g - A_{ji}^g,$$
 a sum of squared $z$ values less their expectation without order. Types that only occur in the same bursts have none.
 The bin is the longest one with 80% of the largest order.
 
-**Rows.** Targets are the bins in which the window of $W$ bins before is not empty: those within $W$ bins of an earlier
-event of the unit, or of a neighbour. This is a selection by inputs, so it does not bias regressions. It compares what
-follows different types; with quiet times in the comparison, any two types of the same bursts would have an edge. Longer
-quiet stretches are left out of the series, and every window is as without this.
+**Rows.** Targets are the $W$ bins after an event of the unit or of a neighbour, and bin $4 W + 1$ after the last one.
+The window of the latter is empty, when effects have ended and the unit is in the same phase. It gives the rate without
+any event: if every window had one, the sum of all inputs would be collinear with the intercept. This is a selection by
+the past, so it does not bias regressions. Longer quiet stretches are left out: beside them, any two types of the same
+bursts would have an edge. Every window is as without this.
 """
 
 from collections.abc import Sequence
@@ -93,6 +94,11 @@ def read_events(
         given = getattr(roles, name)
         require(not given, f"{table.path}: {name} has no meaning for events, got {given!r}; leave it out")
     require(roles.layout == "auto", f"{table.path}: layout has no meaning for events; leave it out")
+    require(
+        units is None or window in (None, 1),
+        f"{table.path}: window must be 1 with units, whose events are a second variable, got {window}; leave it out",
+    )
+    window = window or (WINDOW if units is None else 1)
     roles.require_there(table)
     if end is not None:
         table.require_column("end", end)
@@ -135,7 +141,7 @@ def read_events(
     # The bin.
     dated = times.dtype.kind == "M"
     if bin is None:
-        length, why = choose_bin(moments, found, of_unit, window or WINDOW, dated=dated)
+        length, why = choose_bin(moments, found, of_unit, window, dated=dated)
     else:
         length, why = _length(table, bin, dated=dated), ""
     words = _words(length, dated=dated)
@@ -145,7 +151,8 @@ def read_events(
         f"{times.max()}; pass a shorter one",
     )
     first, until = _bins(moments, length), _bins(last, length)
-    reach = (window or WINDOW) + horizon - 1
+    reach = window + horizon - 1
+    alone = 4 * reach + 1  # bins after the last event: a target with an empty window
     sizes = until - first + 1
     remedy = f"bin must give at most {MOST_ROWS:,} rows, got {{}} with {words}; pass a longer one"
     require(int(sizes.sum()) <= 10 * MOST_ROWS, f"{table.path}: {remedy.format(f'{sizes.sum():,}')}")
@@ -166,17 +173,18 @@ def read_events(
         np.concatenate([own[number_of[other]] for other in beside.get(name, ())] or [order[:0]]) for name in known
     ]
     around = [np.concatenate(both) for both in zip(own, others, strict=True)]
-    opens = np.concatenate([np.full(len(which), one) for one, which in enumerate(around)]) * (high - low + 1 + reach)
+    opens = np.concatenate([np.full(len(which), one) for one, which in enumerate(around)]) * (high - low + 1 + alone)
     opens += bins[np.concatenate(around)] - low  # a number for each unit and bin
     opened_by = found[np.concatenate(around)]
-    opens, most = _thinned(opens, opened_by, reach, max(1, MOST_TARGETS // len(types)) if not nodes else None)
-    whose, at = np.divmod(opens, high - low + 1 + reach)
+    opens, most = _thinned(opens, opened_by, reach, alone, max(1, MOST_TARGETS // len(types)) if not nodes else None)
+    whose, at = np.divmod(opens, high - low + 1 + alone)
+    offsets = np.array([*range(-reach + 1, reach + 1), *range(alone - reach, alone + 1)])  # windows and targets
     values, since, bins_of_row, lengths, kept, total = [], [], [], [], [], 0
     for one, name in enumerate(known):
         events = at[whose == one] + low
         if not len(events):
             continue
-        rows = np.unique((events[:, None] + np.arange(-reach + 1, reach + 1)).ravel())
+        rows = np.unique((events[:, None] + offsets).ravel())
         rows = rows[(rows >= low) & (rows <= high)]
         total += len(rows)
         require(total <= MOST_ROWS, f"{table.path}: {remedy.format(f'more than {total:,}')}")
@@ -185,8 +193,8 @@ def read_events(
             row = np.minimum(np.searchsorted(rows, bins[which]), len(rows) - 1)
             here = rows[row] == bins[which]
             np.add.at(counts, (row[here], found[which[here]], channel), 1)
-        before = np.searchsorted(events, rows) - 1
-        ago = np.where(before >= 0, rows - events[np.maximum(before, 0)], high - low + 1)
+        ago, last_ago = (_since(one, rows, high - low + 1) for one in (events, np.unique(bins[around[one]])))
+        ago[(ago > reach) & (ago != last_ago)] = reach + 1  # another event came in between
         values.append(counts)
         since.append(ago.astype(float))
         bins_of_row.append(rows)
@@ -194,7 +202,7 @@ def read_events(
         kept.append(name)
     # Types that are rarely a target, or not in the first half of the targets of any unit, cannot be fitted.
     count, past = np.concatenate(values), np.concatenate(since)
-    used = past <= reach
+    used = (past <= reach) | (past == alone)
     if not nodes:
         whose = np.repeat(np.arange(len(lengths)), lengths)
         number = np.cumsum(used) - np.concatenate([[0], np.cumsum(used)])[np.cumsum([0, *lengths[:-1]])][whose]
@@ -209,7 +217,7 @@ def read_events(
         "pass more events, or a longer bin",
     )
     several = unit is not None
-    said = f"{roles.where}" if roles.where and SINCE in roles.where else f"{SINCE} <= {reach}"
+    said = f"{roles.where}" if roles.where and SINCE in roles.where else f"{SINCE} <= {reach} or {SINCE} == {alone}"
     if roles.where and SINCE not in roles.where:
         said = f"({roles.where}) and {said}"
     condition = Condition.read(said)
@@ -228,7 +236,7 @@ def read_events(
     if most:
         notes += (f"of the bins with a type, at most {most:,}, evenly spaced, are followed by targets: fewer rows",)
     notes += (f"{quiet} units have no events near them, and no rows",) if quiet else ()
-    settled: dict[str, Any] = {"time": time, "node": kind, "bin": words, "where": said, "window": window or WINDOW}
+    settled: dict[str, Any] = {"time": time, "node": kind, "bin": words, "where": said, "window": window}
     settled |= {"series": unit} if several else {}
     settled |= {} if dayfirst is None else {"dayfirst": dayfirst}
     settled |= {"targets": (COUNT,)} if near else {}
@@ -269,7 +277,14 @@ def _is_called(column: str, names: Sequence[str]) -> bool:
     return bool({name, name.removesuffix("_id").removesuffix("_name").removeprefix("event_")} & {*names})
 
 
-def _thinned(opens: Which, types: Which, reach: int, most: int | None) -> tuple[Bins, int]:
+def _since(events: Bins, rows: Int[np.ndarray, " row"], never: int) -> Int[np.ndarray, " row"]:
+    """Return the number of bins since the last event before each row."""
+    before = np.searchsorted(events, rows) - 1
+    found: Int[np.ndarray, " row"] = np.where(before >= 0, rows - events[np.maximum(before, 0)], never)
+    return found
+
+
+def _thinned(opens: Which, types: Which, reach: int, alone: int, most: int | None) -> tuple[Bins, int]:
     """Return the bins (of units) with events after which targets are used, and the largest number for each type.
 
     All are used, and the number is 0, unless there would be more than ``most`` targets. A frequent type has more bins
@@ -278,7 +293,8 @@ def _thinned(opens: Which, types: Which, reach: int, most: int | None) -> tuple[
     all_bins = np.unique(opens)
 
     def targets(bins: Bins) -> int:
-        return int(np.minimum(np.diff(bins, append=bins[-1] + reach), reach).sum())
+        gaps = np.diff(bins, append=bins[-1] + alone)
+        return int(np.minimum(gaps, reach).sum() + (gaps >= alone).sum())
 
     if most is None or targets(all_bins) <= most:
         return all_bins, 0
