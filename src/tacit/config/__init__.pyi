@@ -12,6 +12,7 @@ from .fit import PredictorOptions as PredictorOptions
 from .fit import TrainingOptions as TrainingOptions
 from .model import ModelConfig as ModelConfig
 from .model import TrainingConfig as TrainingConfig
+from .sections import EVENT_KEYS as EVENT_KEYS
 from .sections import PAIRS_KEYS as PAIRS_KEYS
 from .sections import SELECTION_KEYS as SELECTION_KEYS
 from .sections import SERIES_KEYS as SERIES_KEYS
@@ -21,6 +22,7 @@ from .sections import DataOptions as DataOptions
 from .sections import GraphOptions as GraphOptions
 
 __all__ = [
+    "EVENT_KEYS",
     "METHODS",
     "OWN",
     "PAIRS_KEYS",

@@ -22,6 +22,11 @@ def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+def _written(value: Any) -> Any:
+    """Convert a number to text."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
 def _edges_of(value: Any) -> Any:
     """Convert a square boolean mask, true at [target, source], to a list of edges by position."""
     if "bool" not in str(getattr(value, "dtype", "")) or value.ndim != 2:
@@ -64,6 +69,7 @@ Edge = tuple[Node, Node]  # (source, target)
 Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
 BACKGROUNDS = ("auto", "none", "trend", "shift", "cycle", "hourly", "daily", "weekly", "yearly", "weekend", "hours")
 SELECTION_KEYS = ("columns", "drop", "decimal")
+EVENT_KEYS = ("bin", "end", "units")
 TABLE_KEYS = (
     "layout",
     "time",
@@ -75,6 +81,8 @@ TABLE_KEYS = (
     "series",
     "dayfirst",
     "duplicates",
+    "events",
+    *EVENT_KEYS,
     *SELECTION_KEYS,
     "y_file",
 )
@@ -118,7 +126,27 @@ class DataOptions(Closed):
     series: str | None = Field(
         None, description="name of the column with the series of each row", json_schema_extra=command("NAME")
     )
-    node: str | None = Field(None, description="name of the column of node names, in a long table")
+    events: bool = Field(
+        False, description="a row per event: counts per bin, a node per type", json_schema_extra=command()
+    )
+    bin: Annotated[str | None, BeforeValidator(_written)] = Field(
+        None,
+        description="events: length of a bin, such as 30s or 10min, or a number; chosen when left out",
+        json_schema_extra=command("LENGTH"),
+    )
+    end: str | None = Field(
+        None,
+        description="events: name of the column of ends; an event then counts in each bin that it covers",
+        json_schema_extra=command("NAME"),
+    )
+    units: str | None = Field(
+        None,
+        description="events: CSV file of units, and of a neighbour in each row, whose events may act too",
+        json_schema_extra=command("FILE"),
+    )
+    node: str | None = Field(
+        None, description="name of the column of node names, in a long table; of types, with events"
+    )
     value: str | tuple[str, ...] | None = Field(
         None, description="name or names of the columns of values, in a long table"
     )

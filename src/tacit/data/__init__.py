@@ -16,10 +16,11 @@ from tacit.data.background import (
     calendar_features,
     with_calendar,
 )
-from tacit.data.columns import leave_out
+from tacit.data.columns import Columns, leave_out
 from tacit.data.conditions import Condition, chosen_rows, in_season
+from tacit.data.events import read_events
 from tacit.data.files import TABLE_ENDINGS, Table, frame_of_arrow, is_arrow, is_parquet_folder, open_table
-from tacit.data.frames import frame_of_labelled, is_labelled, read_frame
+from tacit.data.frames import frame_of_labelled, is_labelled, read_frame, table_of_frame
 from tacit.data.look import Finding, look_at
 from tacit.data.pair_tables import (
     NamedPairs,
@@ -84,6 +85,7 @@ __all__ = [
     "Background",
     "Category",
     "ChannelUnits",
+    "Columns",
     "Condition",
     "Deviations",
     "Finding",
@@ -135,6 +137,7 @@ __all__ = [
     "pairs_from_arrays",
     "read_aqi36",
     "read_coordinates",
+    "read_events",
     "read_frame",
     "read_named_pairs",
     "read_pairs_table",
@@ -144,6 +147,7 @@ __all__ = [
     "resampling_words",
     "ridge_regression",
     "solve_ridge",
+    "table_of_frame",
     "time_numbers",
     "unknown_ahead",
     "usual_block",

@@ -109,6 +109,23 @@ def read_frame(frame: Any, *, decimal: str = ".", piece: bool = False, **options
     return series_of(*_with_index(frame, roles, decimal), piece=piece)
 
 
+def table_of_frame(frame: Any, decimal: str) -> Table:
+    """Return a table in memory as it is; an index that is named or has dates is a column too."""
+    import pandas as pd
+
+    if is_arrow(frame):
+        return checked(replace(table_of_arrow(frame, "the table"), decimal=decimal))
+    require(
+        isinstance(frame, pd.DataFrame), f"events must be a DataFrame or an Arrow table, got {type(frame).__name__}"
+    )
+    if frame.index.names != [None] or isinstance(frame.index, pd.DatetimeIndex):
+        frame = frame.reset_index(names=None if None not in frame.index.names else "time")
+    names = tuple(str(name) for name in frame.columns)
+    return checked(
+        Table(WHAT, names, frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True), decimal)
+    )
+
+
 def _with_index(frame: Any, roles: Columns, decimal: str) -> tuple[Table, Columns]:
     """Return a DataFrame as a table with its index in front, and the roles of its columns."""
     import pandas as pd

@@ -30,6 +30,7 @@ from tacit.data.columns import (
     with_yes_no,
 )
 from tacit.data.conditions import missing
+from tacit.data.events import require_not_events
 from tacit.data.files import Table, open_table
 from tacit.data.recognition import RowGroups, RowNumbers, called_nodes, identifiers, recognise, require_not_long
 from tacit.data.series import Levels, Series, Times, Values, coded, indicators, level_names
@@ -378,6 +379,8 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
     noted: tuple[str, ...] = ()
     selected_by: dict[str, Any] = {}
     if roles.layout == "auto" and roles.node is None and not roles.values:
+        if not piece:
+            require_not_events(table, roles)
         called = called if piece else called_nodes(table, roles, free, called)
         if not called:
             roles, noted, selected_by = recognise(table, roles, free)

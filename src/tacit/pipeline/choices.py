@@ -174,6 +174,27 @@ MOST_SCORED = 1000  # validation pairs
 CLEARLY, ERRORS = 0.01, 2.0
 
 
+def settle_events(config: FitConfig) -> tuple[FitConfig, list[Choice]]:
+    """Return the config with the options that counts of events leave no choice for, and the choices."""
+    if not config.data.events:
+        return config, []
+    updates, choices = dict[str, Any](), [choose("acts", 1, "few counts")]
+    data: dict[str, Any] = {"cut_series": True}  # some types are only on a few units
+    if config.data.background == ("auto",):
+        data["background"] = ("none",)
+        choices.append(choose("background", "none", "rows after events"))
+    updates["data"] = config.data.model_copy(update=data)
+    for section, kind, reason in (
+        ("predictor", FILTER, "rates add up"),
+        ("observation", "negative_binomial", "events in groups"),
+    ):
+        options = getattr(config, section)
+        if options.kind == "auto":
+            updates[section] = options.model_copy(update={"kind": kind})
+            choices.append(choose(section, kind, reason))
+    return config.model_copy(update=updates), choices
+
+
 def choose_kind(
     config: FitConfig,
     dataset: Dataset,

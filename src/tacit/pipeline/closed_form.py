@@ -7,6 +7,7 @@ edges that always act, its assumptions do not hold, and it is trained by gradien
 """
 
 import copy
+import math
 import time
 from collections.abc import Sequence
 
@@ -62,27 +63,37 @@ def fit_closed_form(
     switching: bool = False,
     intervals: bool = False,
     likely: EdgeMask | None = None,
+    always: bool = False,
 ) -> tuple[FitResult, Acting] | None:
     """Return the fit of a copy of the model, and how often edges act; None if regressions do not give one.
 
     ``block`` is the number of neighbouring pairs that may be correlated. Warnings are included unless the fit is
     ``assessed``: the assessment then reports them. ``switching`` means that regimes are fitted next. ``intervals`` are
-    computed if the assessment uses them. Gates of edges that are ``likely`` to exist may be common.
+    computed if the assessment uses them. Gates of edges that are ``likely`` to exist may be common. No gates are tested
+    if edges ``always`` act.
     """
     start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
     with torch.no_grad():
-        always = graph.link.raw(torch.full_like(graph.raw, ALWAYS))
-        graph.raw.copy_(torch.where(graph.learned, always, graph.raw))
+        near_one = graph.link.raw(torch.full_like(graph.raw, ALWAYS))
+        graph.raw.copy_(torch.where(graph.learned, near_one, graph.raw))
     read, window = steps_read(model, split.train)
     joint = model.observation.joint  # only regressions can fit it
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
     found = estimate_acting(
-        model, split.train, replicas=0, block=block, intervals=intervals, switching=switching, likely=likely
+        model,
+        split.train,
+        replicas=0,
+        block=block,
+        intervals=intervals,
+        switching=switching,
+        likely=likely,
+        always=always,
     )
-    adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
+    worse = math.inf if always else MUCH_WORSE  # without gates there is no assumption on them that may not hold
+    adopted = adopt(model, found.parameters, split.validation, worse=worse, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None
     state = {name: value.detach().clone() for name, value in model.state_dict().items()}

@@ -88,6 +88,7 @@ def train(fit: Fit, checkpoint: Checkpoints | None = None, earlier: FitResult | 
             switching=bool(config.graph.regimes),
             intervals=config.assessment.enabled and fit.evidence is not None,
             likely=fit.likely,
+            always=config.data.events,
         )
         if settled is not None:
             return replace(fit, untrained=model, fitted=settled[0], acting=settled[1])

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from tacit.config import FitConfig
-from tacit.data import Series, look_at
+from tacit.data import Finding, Series, look_at
 from tacit.errors import InputError
 from tacit.pipeline.backgrounds import background_of, background_words
+from tacit.pipeline.choices import settle_events
 from tacit.pipeline.sources import Source, about, read_sources
 from tacit.words.table import sentence, sentences, time_words
 
@@ -21,10 +22,10 @@ def check_table(sources: Sequence[str], config: FitConfig) -> tuple[dict[str, An
     series = source.content
     if not isinstance(series, Series):
         raise InputError(f"{source.name}: a check requires time series, got pairs (x, y); pass a table with times")
-    found, background = look_at(series), []
+    found, background = _looked(series), []
     lines = sentences(found, series)
     try:
-        background = background_words(background_of(source, config), series.nodes)
+        background = background_words(background_of(source, settle_events(config)[0]), series.nodes)
         lines += [BACKGROUND.format(words=words) for words in background]
     except InputError as error:  # such as a constant node
         lines.append(f"a fit refuses this table: {error}")
@@ -59,4 +60,9 @@ def looked_at(source: Source) -> list[str]:
     """Return the sentences on a table of series for a fit; none for pairs."""
     series = source.content
     with about(source.name):
-        return sentences(look_at(series), series) if isinstance(series, Series) else []
+        return sentences(_looked(series), series) if isinstance(series, Series) else []
+
+
+def _looked(series: Series) -> list[Finding]:
+    """Return the findings of a table; none for counts of events, which are mostly 0 and have no unit to change."""
+    return [] if "bin" in series.settled else look_at(series)

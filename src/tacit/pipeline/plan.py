@@ -26,7 +26,7 @@ from tacit.graph import EdgeRules, require_memory, step_bytes
 from tacit.local import steps_read
 from tacit.pipeline.backgrounds import background_choice, background_words, choose_backgrounds, fit_background
 from tacit.pipeline.building import build_model
-from tacit.pipeline.choices import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind, resolve_defaults
+from tacit.pipeline.choices import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind, resolve_defaults, settle_events
 from tacit.pipeline.closed_form import has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
 from tacit.pipeline.evidence import (
@@ -141,7 +141,7 @@ def resolve(
     for line in looked:
         listener.say(line)
     # What the reader and the other options leave open.
-    config = settle_situations(source.settled(config))
+    config, of_events = settle_events(settle_situations(source.settled(config)))
     require_source(source, config)
     config, settled = settle_simultaneous(config)
     config, by_inputs = settle_own_inputs(config)
@@ -179,7 +179,7 @@ def resolve(
         untrained=model,
         split=dataset.split,
         edges=EdgeTable(model.graph.index(dataset.nodes), fdr=config.assessment.fdr),
-        choices=(*scaled, *settled, *by_inputs, *values, *observed, *chosen, *choices),
+        choices=(*of_events, *scaled, *settled, *by_inputs, *values, *observed, *chosen, *choices),
         notes=(*dataset.notes, *looked, *left_out(rules), *_steps_left_out(model, dataset), *beyond, *notes),
         coordinates=place_nodes(dataset, config.graph),
         own=own,

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.config import SELECTION_KEYS, TABLE_KEYS, DataOptions, FitConfig
+from tacit.config import EVENT_KEYS, SELECTION_KEYS, TABLE_KEYS, DataOptions, FitConfig
 from tacit.data import (
     TABLE_ENDINGS,
+    Columns,
     NamedPairs,
     Series,
     Table,
@@ -22,10 +23,12 @@ from tacit.data import (
     load_arrays,
     load_beijing_air,
     open_table,
+    read_events,
     read_frame,
     read_named_pairs,
     read_pairs_table,
     read_series,
+    table_of_frame,
     with_calendar,
     with_covariates,
 )
@@ -127,6 +130,10 @@ def read_sources(
     ``out_channels``  the file has pairs and may lack ``y``, which has this number of channels
     """
     files = data_files(sources)
+    require(
+        len(files) == 1 or not options.events,
+        f"events must be in one file, got {len(files)}; put them into one table, with a column of units",
+    )
     if len(files) == 1:
         return read_source(files[0], options, piece=piece, out_channels=out_channels, nodes=nodes)
     require(options.y_file is None, f"y_file requires one file of x, got {len(files)} files; pass one, or leave it out")
@@ -181,6 +188,7 @@ def read_source(
 ) -> Source:
     """Read one file, or a data set included in the package; see :func:`read_sources`."""
     path = Path(source)
+    _require_events(source, options)
     if source in SHIPPED and not path.exists():
         options.require_unset(TABLE_KEYS, source, "which is not a table")
         return Source(source, with_calendar(in_season(SHIPPED[source](), options.where), options.calendar))
@@ -191,6 +199,8 @@ def read_source(
             f"DATA must be a file (.csv, .parquet, .npz) or {', '.join(SHIPPED)}, got '{source}'; check the path"
         )
     table = open_table(path, options.decimal)
+    if options.events:
+        return Source(source, _events_of(table, options, piece=piece, nodes=nodes))
     pairs = options.layout == "auto" and options.separator is None and holds_pairs(table)
     if pairs or options.y_file is not None or out_channels is not None:
         return _pairs_of_table(source, table, options, out_channels)
@@ -233,12 +243,39 @@ def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channel
 
 def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: tuple[str, ...] = ()) -> Source:
     """Read a DataFrame like a file with the same cells; a list of DataFrames is a list of series."""
+    _require_events("the table", options)
+    if options.events:
+        table = table_of_frame(frame, options.decimal)
+        return Source("the table", _events_of(table, options, piece=piece, nodes=nodes))
     if isinstance(frame, list | tuple):
         parts = [read_frame(one, **_table_options(options, nodes), piece=True) for one in frame]
         require(bool(parts), "the table must be a DataFrame or a list of them, got an empty list; pass some")
         whose = [f"table {number}" for number in range(1, len(parts) + 1)]
         return Source("the tables", joined(parts, None, whose, options, piece=piece))
     return Source("the table", read_frame(frame, **_table_options(options, nodes), piece=piece))
+
+
+def _require_events(source: str, options: DataOptions) -> None:
+    """Refuse options of events for other tables."""
+    if not options.events:
+        options.require_unset(EVENT_KEYS, source, "which is read without --events (events in [data])")
+
+
+def _events_of(table: Table, options: DataOptions, *, piece: bool, nodes: tuple[str, ...]) -> Series:
+    """Return the counts of a table of events; new events have the types of the fit."""
+    given = {name: value for name, value in _table_options(options, ()).items() if name != "decimal"}
+    require(options.y_file is None, "y_file has no meaning for events; leave it out")
+    require(not options.calendar, "calendar has no meaning for events; leave it out")
+    return read_events(
+        table,
+        Columns.of(given),
+        bin=options.bin,
+        end=options.end,
+        units=options.units,
+        window=options.window,
+        horizon=options.horizon,
+        nodes=nodes if piece else (),
+    )
 
 
 def _table_options(options: DataOptions, nodes: tuple[str, ...]) -> dict[str, Any]:

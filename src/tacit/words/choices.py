@@ -18,6 +18,11 @@ REASONS = {
     "set by option": "set by the option",
     "too short": "fewer than {rows} rows cannot tell it from the nodes' own past",
     "no node needs it": "no node needs a {kinds}",
+    # events
+    "few counts": ("where counts are mostly 0 and 1, how often an edge acts cannot be separated from how strongly"),
+    "rows after events": "rows are the bins after events, which have no even times",
+    "rates add up": "the rate of a type is a sum over the events before",
+    "events in groups": "events come in groups, so counts vary more than their mean",
     # evidence
     "several edges": "influences may act over several edges, so regressions on direct sources are not enough",
     "each node": "each node is regressed on its own past and on sets of other nodes",

@@ -36,12 +36,14 @@ def acting_by_likelihood(
     intervals: bool = True,
     switching: bool = False,
     likely: EdgeMask | None = None,
+    always: bool = False,
 ) -> Acting:
     """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
     Without ``intervals`` no errors are computed, which takes a third of the time. If edges may be ``switching``, with
     regimes that are fitted next, growing noise does not compete with gates. Common gates are searched for where an edge
-    that is ``likely`` to exist has a gate; None: all of them are.
+    that is ``likely`` to exist has a gate; None: all of them are. If edges ``always`` act, no gate is tested, and the
+    intervals are 0 to 1: the data do not say.
     """
     every_row, graph = LocalModel.of(model, train.to("cpu")), model.graph
     weights = every_row.weights.clone()
@@ -58,7 +60,7 @@ def acting_by_likelihood(
         for node, one in zip(some, regressions, strict=True):
             columns = one.design.shape[1] + len(one.sent) + 2
             enough.append(len(one.targets) >= ROWS_PER_COLUMN * columns)
-            may_gate.append(learned[node, data.sources(node)] & enough[-1])
+            may_gate.append(learned[node, data.sources(node)] & (enough[-1] and not always))
         among = [dependence.among(data.weights[:, node] > 0) for node in some]
         gates = judge_gates(regressions, may_gate, among, intervals=intervals)
         nodes.extend(gates)
@@ -127,14 +129,16 @@ def acting_by_likelihood(
             same = (together[node, data.sources(node)] == number).nonzero()[:, 0].tolist()
             fits[node] = fit_together(every_row.node(node), same, probs[node, data.sources(node)])
     parameters = data.parameters(fits, probs, fitted)
-    always = (judged & (probs == 1)).to(present.device)
+    acts = (judged & (probs == 1)).to(present.device)
+    if always:
+        low, high = torch.where(learned, 0.0, low), torch.where(learned, 1.0, high)
     probs, low, high, p_values, nats, together = (
         one.to(present) for one in (probs, low, high, p_values, nats, together)
     )
     unknown, edges = learned.new_zeros(0, *learned.shape), torch.ones(int(learned.sum()))  # moments are not used
     return Acting(
         probs,
-        always,
+        acts,
         learned.to(present.device),
         ExplainedGates(probs, low, high, p_values, nats),
         together,

@@ -26,12 +26,13 @@ def estimate_acting(
     switching: bool = False,
     earlier: Acting | None = None,
     likely: EdgeMask | None = None,
+    always: bool = False,
 ) -> Acting:
     """Return how often the learned edges act; see :func:`acting` and :func:`acting_by_likelihood`.
 
     Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood gives no errors. What the
     likelihood says is taken from an ``earlier`` result of the same pairs and edges, if it is given. Common gates are
-    searched for where an edge that is ``likely`` to exist has a gate.
+    searched for where an edge that is ``likely`` to exist has a gate. No gates are tested if edges ``always`` act.
     """
     if has_moment_estimate(model):
         return acting(
@@ -47,5 +48,5 @@ def estimate_acting(
             likely=likely,
         )
     return earlier or acting_by_likelihood(
-        model, train, block=block, intervals=intervals, switching=switching, likely=likely
+        model, train, block=block, intervals=intervals, switching=switching, likely=likely, always=always
     )
