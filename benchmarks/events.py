@@ -2,15 +2,13 @@ r"""Events with a known graph: multivariate Hawkes processes on several units, a
 
 Events of type $a$ on unit $u$ start at the rate $\mu_{a} m_u(t)$, where $m_u(t)$ is 1, or switches between calm and
 busy phases that all types of the unit share. Each event of type $a$ causes Poisson($\alpha_{ab}$) events of type $b$,
-at delays that are exponential or log-normal with mean $\tau_{ab}$, on the same unit or, with a topology, on a neighbour.
+at delays that are exponential or log-normal with mean $\tau_{ab}$, on the same unit or, with a topology, on a
+neighbour.
 
     python -m benchmarks.events [--seeds 3]
 """
 
-import argparse
-import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 

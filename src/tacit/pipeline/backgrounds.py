@@ -162,11 +162,11 @@ def _with_level(made: Background, slow: np.ndarray, source: Source, options: Dat
     every_level = Background((*made.terms, *tried), np.concatenate([made.used, every], 1))
     dataset = Dataset.prepare(source, options, seed=seed, scaled=True, background=every_level)
     train, sizes = dataset.split.train, dataset.preparation.sizes
-    rest, levels = train.inputs.split([train.inputs.shape[2] - len(tried), len(tried)], 2)  # the levels come last
+    rest, appended = train.inputs[:, :, : -len(tried)], train.inputs[:, :, -len(tried) :]  # the levels come last
     layout = SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels, sizes.known - len(tried) + 1, levels=1)
     newest, lost = layout.newest(train.inputs).double(), np.zeros((len(tried), len(slow)))
-    for number, level in enumerate(levels.split(1, 2)):
-        read = layout.relative(torch.cat([rest, level], 2))[..., :-1].double()
+    for number in range(len(tried)):
+        read = layout.relative(torch.cat([rest, appended[:, :, number : number + 1]], 2))[..., :-1].double()
         for node in nodes:
             known = slice(None) if train.observed is None else train.observed[:, node, 0] > 0
             own = torch.nn.functional.pad(read[known, node], (0, 1), value=1.0)

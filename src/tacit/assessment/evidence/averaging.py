@@ -216,14 +216,17 @@ def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*
     """
     sizes = torch.linalg.vector_norm(columns, dim=-1)
     empty = sizes <= TINY * sizes.amax(-1, keepdim=True)
+    basis: Tensor
     if not bool(empty.any()):
-        return torch.linalg.qr(columns.mT)[0]
+        basis = torch.linalg.qr(columns.mT)[0]
+        return basis
     order = empty.int().argsort(dim=-1, stable=True)  # at the end, where they do not affect the others
     order = order[..., : max(1, int((~empty).sum(-1).max()))]
     first = torch.arange(empty.numel() // empty.shape[-1]).view(*empty.shape[:-1], 1) * empty.shape[-1]
     read = columns.flatten(0, -2).index_select(0, (first + order).flatten()).view(*order.shape, -1)
-    basis: Tensor = torch.linalg.qr(read.mT)[0]
-    return basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
+    basis = torch.linalg.qr(read.mT)[0]
+    shown: Tensor = basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
+    return shown
 
 
 def without_columns(
