@@ -8,7 +8,7 @@ from scipy import stats
 
 from dependent_sums import slow_covariance
 from gated_nodes import fitted, regression, with_features
-from tacit.local import Dependence, Inference, fill_noise, fit_gated, noise_vector
+from tacit.local import Dependence, Inference, fill_noise, fit_gated, noise_vector, safe_inverse
 
 SERIES = torch.arange(240) // 20
 
@@ -142,3 +142,15 @@ def test_the_error_of_a_logit_is_the_curvature_of_its_profile(rng):
     held = fit_gated([data] * 2, moved, [1, 1])
     bend = (2 * fit.log_likelihood - sum(one.log_likelihood for one in held)) / step**2
     assert abs(float(found.inverse[place, place].sqrt()) * bend**0.5 - 1) < 0.03
+
+
+def test_a_parameter_without_curvature_takes_nothing_from_the_others():
+    information = torch.tensor([[4.0, 1.0, 0.2], [1.0, 3.0, 0.1], [0.2, 0.1, 2.0]], dtype=torch.float64)
+    torch.testing.assert_close(safe_inverse(information), torch.linalg.inv(information))
+    for nothing in (0.0, -5.0, float("nan")):  # 0 and -5 ended in an error of the eigenvalues
+        more = torch.zeros(4, 4, dtype=torch.float64)
+        more[:3, :3], more[3, 3], more[3, 0], more[0, 3] = information, nothing, 0.5, 0.5
+        found = safe_inverse(more)
+        torch.testing.assert_close(found[:3, :3], torch.linalg.inv(information))
+        assert found[3, 3] == torch.inf
+        assert (found[3, :3] == 0).all()

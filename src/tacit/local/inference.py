@@ -119,12 +119,17 @@ class Inference:
 
 
 def safe_inverse(matrix: Matrix) -> Matrix:
-    """Invert a matrix that should be positive definite; small or negative eigenvalues are replaced by a floor."""
-    scale = matrix.diagonal().clamp_min(torch.finfo(matrix.dtype).tiny).rsqrt()
-    sizes, directions = torch.linalg.eigh(matrix * scale[:, None] * scale)
+    """Invert a matrix that should be positive definite; small or negative eigenvalues are replaced by a floor.
+
+    A parameter whose own curvature is 0 or negative has an infinite variance, and takes nothing from the others.
+    """
+    known = matrix.diagonal() > 0
+    scale = torch.where(known, matrix.diagonal().rsqrt(), 0.0)
+    together = known[:, None] & known
+    sizes, directions = torch.linalg.eigh(torch.where(together, matrix * scale[:, None] * scale, 0.0))
     root = directions * sizes.clamp_min(RIDGE).rsqrt()
     inverse: Tensor = root @ root.mT * scale[:, None] * scale
-    return (inverse + inverse.mT) / 2
+    return torch.where(together | ~torch.eye(len(matrix), dtype=torch.bool), (inverse + inverse.mT) / 2, torch.inf)
 
 
 def is_clear(difference: float, std_error: float) -> bool:
