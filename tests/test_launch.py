@@ -35,6 +35,7 @@ CALLS = {  # of the command in two processes: what differs between them is a lis
     "only the first refuses": ["wide.csv", *CHEAP, "--out", "full", "--quiet"],
     "only the second refuses": [["wide.csv", "none.csv"], *CHEAP, "--out", "new", "--quiet"],
     "other data": [["wide.csv", "other.csv"], *CHEAP, "--out", "new", "--quiet"],
+    "a whole run": ["wide.csv", *CHEAP, "--out", "two", "--json"],
     "the second dies": ["wide.csv", *CHEAP, "--out", "new", "--set", "training.epochs=400"],
 }
 SAID = {  # exit codes, and the one line
@@ -107,7 +108,7 @@ def called(folder):
     return [process.exitcode for process in running], before
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", SAID)
 def test_one_line_and_one_exit_code(name, called, folder):
     codes, message = SAID[name]
     ends = [path.read_text().split() for rank in range(2) if (path := folder / f"{name}.end-{rank}").exists()]
@@ -124,28 +125,40 @@ def test_one_line_and_one_exit_code(name, called, folder):
 def test_a_failed_call_leaves_nothing_behind(called, folder):
     codes, before = called
     assert codes == [0, 9]
-    assert {path.name for path in folder.iterdir() if path.stem not in CALLS} == before
+    assert {path.name for path in folder.iterdir() if path.stem not in CALLS} == before | {"two"}
     assert [path.name for path in (folder / "full").iterdir()] == ["mine.txt"]
 
 
-def test_torchrun_gives_the_run_of_one_process(folder, tmp_path, capsys):
-    """All stages: the fit, standard errors, other graphs and controls, each of them trained by both processes."""
-    arguments = ["fit", str(folder / "wide.csv"), *CHEAP]
+def by_torchrun(arguments, folder):
+    """Make the run in two processes of torchrun; return what is printed, and the messages."""
     environment = {**os.environ, "PYTHONPATH": str(Path(tacit.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "tacit"]
     two = subprocess.run(
-        [*launcher, *arguments, "--out", "two", "--json"],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,
+        [*launcher, "fit", *arguments, "--out", "two", "--json"],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert two.returncode == 0, two.stderr
-    assert "tacit: " not in two.stderr
-    assert call("fit", *arguments[1:], "--out", str(tmp_path / "one"), "--json") == 0
-    printed = [json.loads(text) for text in (two.stdout, capsys.readouterr().out)]
+    assert sorted(path.name for path in folder.iterdir()) == ["two"]
+    return two.stdout, two.stderr
+
+
+@pytest.mark.parametrize("started", ["spawned", pytest.param("torchrun", marks=pytest.mark.slow)])
+def test_two_processes_give_the_run_of_one(started, called, folder, tmp_path, capsys):
+    """All stages: the fit, standard errors, other graphs and controls, each of them trained by both processes."""
+    arguments, at = [str(folder / "wide.csv"), *CHEAP], folder if started == "spawned" else tmp_path
+    if started == "torchrun":
+        shown, said = by_torchrun(arguments, tmp_path)
+    else:
+        assert [(folder / f"a whole run.end-{rank}").read_text().split()[0] for rank in range(2)] == ["0", "0"]
+        shown, said = (folder / "a whole run.out-0").read_text(), (folder / "a whole run.err-0").read_text()
+    assert "tacit: " not in said
+    assert call("fit", *arguments, "--out", str(tmp_path / "one"), "--json") == 0
+    printed = [json.loads(text) for text in (shown, capsys.readouterr().out)]
     assert printed[0]["metrics"] == pytest.approx(printed[1]["metrics"], rel=1e-4)
     assert printed[0]["uncertainty"]["replicas"] == 4
-    assert {path.name for path in (tmp_path / "two").iterdir()} == {path.name for path in (tmp_path / "one").iterdir()}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
-    tables = [list(csv.DictReader((tmp_path / run / "edges.csv").read_text().splitlines())) for run in ("one", "two")]
+    runs = [tmp_path / "one", at / "two"]
+    assert len({tuple(sorted(path.name for path in run.iterdir())) for run in runs}) == 1
+    tables = [list(csv.DictReader((run / "edges.csv").read_text().splitlines())) for run in runs]
     for one, other in zip(*tables, strict=True):
         assert (one["source"], one["target"], one["identifiable"]) == (
             other["source"], other["target"], other["identifiable"],
@@ -153,7 +166,7 @@ def test_torchrun_gives_the_run_of_one_process(folder, tmp_path, capsys):
         for column in ("probability", "std_error", "low", "high", "bagged"):
             assert (other[column] == "") == (one[column] == "")  # an edge that is not kept has no number
             assert float(other[column] or 0) == pytest.approx(float(one[column] or 0), abs=1e-5)
-    record = json.loads((tmp_path / "two" / "record.json").read_text())
+    record = json.loads((at / "two" / "record.json").read_text())
     assert record["device"].startswith("2 x cpu")
 
 
