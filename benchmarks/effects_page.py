@@ -30,7 +30,7 @@ pulse, in standard deviations of its node. *Missed* are true edges with `exists`
 Seconds are CPU time.
 
 At late steps all responses of a system follow its slowest mode, so that most of them are inside their intervals, or
-most are outside. The shares at late steps have a standard error of about 7 points for 20 systems. The response of a
+most are outside. The shares at late steps have a standard error of about 5 points for 40 systems. The response of a
 nonlinear system to a large pulse is smaller than a linear model says, which matters most at the first step.
 """
 
