@@ -41,8 +41,8 @@ def page(rows: list[Figures]) -> str:
     steps = " | ".join(f"step {step}" for step in SHOWN)
     first = [f"| kind | size | {steps} | lowest step | highest step |", "|---" * (len(SHOWN) + 4) + "|"]
     second = [
-        "| kind | system | size | sets | present responses contained | deviation | lowest system | absent responses contained | "
-        "edges | missed | uncertain | seconds of a fit | of an effect |",
+        "| kind | system | size | sets | present responses contained | deviation | lowest system | "
+        "absent responses contained | edges | missed | uncertain | seconds of a fit | of an effect |",
         "|---" * 13 + "|",
     ]
     for row in ordered:
