@@ -30,8 +30,8 @@ pulse, in standard deviations of its node. *Missed* are true edges with `exists`
 Seconds are CPU time.
 
 At late steps all responses of a system follow its slowest mode, so that most of them are inside their intervals, or
-most are outside. The shares at late steps have a standard error of about 7 points for 20 systems. The response of a
-nonlinear system to a large pulse is smaller than a linear model says, which matters most at the first step.
+most are outside. The shares at late steps have a standard error of about 5 points for 40 systems. The response of a
+nonlinear system to a large pulse is smaller than that of a linear model, which matters most at the first step.
 """
 
 
@@ -41,8 +41,8 @@ def page(rows: list[Figures]) -> str:
     steps = " | ".join(f"step {step}" for step in SHOWN)
     first = [f"| kind | size | {steps} | lowest step | highest step |", "|---" * (len(SHOWN) + 4) + "|"]
     second = [
-        "| kind | system | size | sets | present responses held | deviation | lowest system | absent responses held | "
-        "edges | missed | uncertain | seconds of a fit | of an effect |",
+        "| kind | system | size | sets | present responses contained | deviation | lowest system | "
+        "absent responses contained | edges | missed | uncertain | seconds of a fit | of an effect |",
         "|---" * 13 + "|",
     ]
     for row in ordered:
@@ -59,7 +59,7 @@ def page(rows: list[Figures]) -> str:
             f"{row['uncertain']} | {row['seconds_fit']:.1f} | {row['seconds_effect']:.2f} |"
         )
     tables = [
-        "Share of the present responses whose interval holds the truth, by step:",
+        "Share of the present responses whose interval contains the truth, by step:",
         "",
         *first,
         "",

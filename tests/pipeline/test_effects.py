@@ -129,9 +129,9 @@ def test_edges_that_act_at_times_respond_by_their_mean(gated):
 
 @pytest.mark.parametrize("shape", ["pulse", "step", "value"])
 def test_paths_and_equations_agree_on_every_shape(model, table, shape):
-    """Without gates, paths with the same noise differ by the response; the last lags of the equations are random."""
+    """Without gates, paths with the same noise differ by the response of the same weights."""
     fitted, source = copy.copy(model._ready()), model._source(table, reset=False)
-    fitted.equations = replace(fitted.equations, covariance=1e-10 * torch.ones_like(fitted.equations.covariance))
+    fitted.equations = replace(fitted.equations, covariance=1e-6 * fitted.equations.covariance)
     options = {"steps": 4, "shape": shape, "at": "2026-01-15"}
     exact = effect_table(fitted, {"east": 7.0}, source, **options)
     fitted = copy.copy(fitted)
@@ -194,9 +194,7 @@ def test_the_command_gives_the_table_of_the_estimator(run, model, table, capsys)
         )
         assert found["condition"] == expected.attrs["condition"]
         assert found["interval"] == expected.attrs["interval"]
-    assert found["edges"] == pytest.approx(
-        json.loads(json.dumps(stored.effect({"north": 1.0}, steps=3).attrs["edges"]))
-    )
+    assert found["edges"] == stored.effect({"north": 1.0}, table, steps=3).attrs["edges"]
     without = stored.effect({"north": 1.0}, steps=3)
     assert list(without.columns) == ["step", "node", "response", "low", "high"]
 

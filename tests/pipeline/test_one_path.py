@@ -12,7 +12,6 @@ from own_files import NODES, series
 from tacit import LatentGraphForecaster, LatentGraphRegressor
 from tacit.cli import main
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
-from tacit.records import model_tensors
 
 SETTINGS = {
     "training": TrainingOptions(epochs=2, replicas=2, compile=False),
@@ -50,7 +49,7 @@ def pairs(rows=120):
 
 def require_same_answer(model, directory):
     """Compare what an estimator learned with a run directory: every tensor, every edge, every number of the record."""
-    stored, own = load_file(directory / "model.safetensors"), model_tensors(model._fitted.model)
+    stored, own = load_file(directory / "model.safetensors"), model._fitted.to_parts()[1]
     assert stored.keys() == own.keys()
     for name, value in stored.items():
         assert torch.equal(value, own[name]), name

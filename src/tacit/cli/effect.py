@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SIGNED = re.compile(r"[+-]")
 SHAPES = "pulse, step or value: added once, added to all later values, or a value that is kept. "
 SET = "NODE=+1 adds to a node, NODE=3.5 keeps it at a value; may be repeated."
-DATA = "Data in the format of the training data: also print the paths with and without the change."
+DATA = "Data in the format of the training data: --out and --json then have the paths with and without the change."
 AT = "Change the row at this time of DATA. [default: the last observed row of each series]"
 LARGEST_SHOWN = 20  # nodes in the table; --json and --out have all
 

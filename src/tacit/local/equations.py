@@ -145,15 +145,19 @@ def _other_lags(
     *,
     newest: bool,
 ) -> tuple[Int[Tensor, " other"], float]:
-    """Return the lags beside the best one, or the newest, and the probability that they are in the equation."""
-    least, best = math.inf, lags[:0]
-    for place in range(len(lags) - 1, len(lags) - 2 if newest else -1, -1):
-        others = torch.cat([lags[:place], lags[place + 1 :]])
-        if len(others):
-            inverse = torch.linalg.pinv(covariance[others][:, others], hermitian=True)
-            wald = float(beta[others] @ inverse @ beta[others])
-            least, best = (wald, others) if wald < least else (least, best)
-    return best, 1 / (1 + math.exp(min(700.0, (len(best) * math.log(rows) - least) / 2))) if len(best) else 1.0
+    r"""Return the lags beside the best one, or the newest, and the probability that they are in the equation.
+
+    With $P$ the inverse of $C$ for all lags, $W$ of all but lag $j$ is $\beta^\top P \beta - (P \beta)_j^2 / P_{jj}$.
+    """
+    if len(lags) < 2:
+        return lags[:0], 1.0
+    inverse = torch.linalg.pinv(covariance[lags][:, lags], hermitian=True)
+    explained = inverse @ beta[lags]
+    statistics = beta[lags] @ explained - explained.square() / inverse.diagonal()
+    kept = len(lags) - 1 if newest else int(statistics.argmin())
+    others = torch.cat([lags[:kept], lags[kept + 1 :]])
+    exponent = (len(others) * math.log(rows) - float(statistics[kept])) / 2
+    return others, 1 / (1 + math.exp(min(700.0, exponent)))
 
 
 def _without(

@@ -252,7 +252,8 @@ def _recursion(
             terms[:, len(target) :] = parts.offset[..., 0] + (parts.own[..., columns] * own).sum(-1)
         values = terms[:, len(target) :].index_add(1, target, terms[:, : len(target)])
         forced = change.at(step)
-        values[:, forced] = change.sizes[step].to(values)
+        if forced:
+            values[:, forced] = change.sizes[step].to(values)
         for node, sources in order:  # effects within the step
             if sources and node not in forced:
                 into = (target == node).nonzero()[:, 0]

@@ -206,9 +206,9 @@ def conclude(fit: Fit) -> Fitted:
 
 
 def _equations(fit: Fit) -> MeanEquations | None:
-    """Return the mean equations of the nodes with their covariances, if the means are linear and edges do not vary."""
+    """Return the mean equations of a series with their covariances, if means are linear and edges do not vary."""
     model = fit.result.model
-    if not fit.complete or fit.varying is not None or not has_linear_mean(model):
+    if not (fit.complete and fit.preparation.is_series) or fit.varying is not None or not has_linear_mean(model):
         return None
     known = fit.edges.of_groups if "exists" in fit.edges else np.full(len(fit.edges), np.nan)
     exists = model.graph.placed(fit.edges.index.moved(known, model.graph.index(fit.dataset.nodes)), np.nan)
