@@ -2,13 +2,15 @@ r"""Events with a known graph: multivariate Hawkes processes on several units, a
 
 Events of type $a$ on unit $u$ start at the rate $\mu_{a} m_u(t)$, where $m_u(t)$ is 1, or switches between calm and
 busy phases that all types of the unit share. Each event of type $a$ causes Poisson($\alpha_{ab}$) events of type $b$,
-at delays that are exponential or log-normal with mean $\tau_{ab}$, on the same unit or, with a topology, on a
-neighbour.
+on the same unit, at delays that are exponential or log-normal with mean $\tau_{ab}$.
 
     python -m benchmarks.events [--seeds 3]
 """
 
+import argparse
+import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -79,3 +81,50 @@ def simulate(setting: Setting, seed: int) -> tuple[dict[str, np.ndarray], np.nda
     when, kind, unit = (np.concatenate(one) for one in (times, kinds, units))
     order = np.argsort(when)
     return {"time": np.round(when[order], 1), "type": kind[order], "unit": unit[order]}, graph
+
+
+def scores(name: str, seed: int) -> dict[str, Any]:
+    """Return the scores of the edges that a fit of events with defaults lists, and its processor time."""
+    import pandas as pd
+
+    from tacit import LatentGraphForecaster
+    from tacit.config import AssessmentOptions, DataOptions
+
+    events, graph = simulate(SETTINGS[name], seed)
+    start = time.process_time()
+    options = {"data": DataOptions(events=True), "assessment": AssessmentOptions(enabled=False)}
+    listed = LatentGraphForecaster(**options).fit(pd.DataFrame(events)).listed_edges()
+    found = {(int(source), int(target)) for source, target in zip(listed["source"], listed["target"], strict=True)}
+    true = {(int(source), int(target)) for source, target in np.argwhere(graph)}
+    both = len(found & true)
+    return {
+        "setting": name,
+        "seed": seed,
+        "events": len(events["time"]),
+        "true": len(true),
+        "listed": len(found),
+        "precision": both / max(1, len(found)),
+        "recall": both / len(true),
+        "f1": 2 * both / (len(found) + len(true)),
+        "cpu_seconds": time.process_time() - start,
+    }
+
+
+def main() -> None:
+    """Print a row for each setting and seed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--settings", nargs="*", default=[*SETTINGS], choices=[*SETTINGS])
+    arguments = parser.parse_args()
+    for name in arguments.settings:
+        for seed in range(arguments.seeds):
+            row = scores(name, seed)
+            print(
+                "  ".join(
+                    f"{key}={value:.3g}" if isinstance(value, float) else f"{key}={value}" for key, value in row.items()
+                )
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -67,6 +67,14 @@ def test_targets_are_the_bins_shortly_after_events_and_windows_have_no_gap():
             assert {one for one in before if one >= first} <= there
 
 
+def test_a_condition_of_the_user_counts_too():
+    every = read_events(table_of(made()), Columns(), bin=30)
+    some = read_events(table_of(made()), Columns(where="time < 3000"), bin=30)
+    assert np.array_equal(chosen_rows(some), chosen_rows(every) & (every.times < 3000))
+    again = read_events(table_of(made()), Columns(where=some.settled["where"]), bin=30)
+    assert again.where.text == some.where.text
+
+
 def test_dates_and_a_duration():
     frame = made().assign(time=lambda one: pd.Timestamp("2026-03-01") + pd.to_timedelta(one["time"], unit="s"))
     plain = read_events(table_of(made()), Columns(), bin=60, window=2)

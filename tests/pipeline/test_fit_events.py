@@ -16,10 +16,10 @@ OFF = AssessmentOptions(enabled=False)
 def made(seed: int = 0, *, next_unit: bool = False) -> pd.DataFrame:
     """Faults, of which 70% cause a stop about a minute later (on the next machine), and doors."""
     rng = np.random.default_rng(seed)
-    when, machine = rng.uniform(0, 15 * 86400, size=(2, 900)), rng.integers(1, 6, size=(2, 900))
-    followed = rng.random(900) < 0.7
+    when, machine = rng.uniform(0, 8 * 86400, size=(2, 500)), rng.integers(1, 6, size=(2, 500))
+    followed = rng.random(500) < 0.7
     stops = when[0, followed] + rng.exponential(60, size=followed.sum())
-    log = pd.DataFrame({"event": ["fault"] * 900 + ["door"] * 900 + ["stop"] * followed.sum()})
+    log = pd.DataFrame({"event": ["fault"] * 500 + ["door"] * 500 + ["stop"] * followed.sum()})
     log["machine"] = [*machine.ravel(), *(machine[0, followed] + next_unit)]
     log["time"] = pd.Timestamp("2026-03-01") + pd.to_timedelta(np.round([*when.ravel(), *stops]), unit="s")
     return log.sort_values("time", ignore_index=True)
@@ -44,15 +44,14 @@ def test_the_command_and_python_give_the_same(there, capsys):
     assert listed[["source", "target", "probability"]].values.tolist() == [["fault", "stop", 1.0]]
 
     # New events have the bins, the types and the columns of the run.
-    new = made(1)
+    new = made(1)[:200]
     new.to_csv("new.csv", index=False)
     assert call("predict", "run", "new.csv", "--out", "forecasts.csv") == 0
     forecasts = pd.read_csv("forecasts.csv")
     assert set(forecasts["node"]) == {"door", "fault", "stop"}
-    assert forecasts["actual"].sum() > 300
+    assert forecasts["actual"].sum() > 20
     predicted = model.forecast(new)
     assert predicted["mean"].to_numpy() == pytest.approx(forecasts["mean"].to_numpy(), rel=1e-5)
-    assert call("evaluate", "run", "new.csv", "--quiet") == 0
 
 
 def test_an_effect_on_neighbours_is_found_with_the_file_of_units(tmp_path):

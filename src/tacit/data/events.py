@@ -217,9 +217,9 @@ def read_events(
         "pass more events, or a longer bin",
     )
     several = unit is not None
-    said = f"{roles.where}" if roles.where and SINCE in roles.where else f"{SINCE} <= {reach} or {SINCE} == {alone}"
-    if roles.where and SINCE not in roles.where:
-        said = f"({roles.where}) and {said}"
+    said = f"{SINCE} <= {reach} or {SINCE} == {alone}"
+    if roles.where is not None:  # of new events, it is that of the fit
+        said = roles.where if SINCE in roles.where else f"({roles.where}) and ({said})"
     condition = Condition.read(said)
     require_names(condition, (SINCE, "series", "time"), str(table.path))
     labels: dict[str, Any] = {SINCE: past}
