@@ -6,6 +6,7 @@
 change of the package's code alone and are no tests. Each complaint is one line; the exit code is 1 if there is any.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ from benchmarks.studies import STUDIES as OWN_STUDIES  # noqa: E402
 from benchmarks.studies import __main__ as own_studies  # noqa: E402
 from benchmarks.targets import __main__ as targets_page  # noqa: E402
 
-from benchmarks import speed_page, trust_page  # noqa: E402
+from benchmarks import acting_page, effects_page, speed_page, trust_page  # noqa: E402
 from tacit.experiments import runner  # noqa: E402
 from tacit.experiments.runner import STUDIES  # noqa: E402
 
@@ -58,6 +59,10 @@ def drawn_pages() -> Complaints:
         (simultaneous_page.PAGE, simultaneous_page.page(), "python -m benchmarks.simultaneous.page"),
         (targets_page.PAGE, targets_page.page(), "python -m benchmarks.targets"),
         (edge_columns.PAGE, edge_columns.page(), "python tools/edge_columns.py"),
+        *(
+            (drawn.PAGE, drawn.page(json.loads(read(drawn.RESULTS))), f"python -m {drawn.__name__}")
+            for drawn in (acting_page, effects_page)
+        ),
         *((path, text, "python tests/fuzz/fuzz_page.py") for path, text in fuzz_page.pages().items()),
     ):
         if read(path) != text:

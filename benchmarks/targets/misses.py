@@ -4,7 +4,10 @@ STEP = "on a CPU counts and log-normal noise are slower than Gaussian noise, on 
 SAMPLED = "travel times are shorter than the sampling interval: several gauges are crossed within one step"
 DRIVER = "an unseen series reaches several nodes within the step; edges at lag 0 explain it"
 SHARED = "arithmetic takes 0.3 ms of a step, calls around it 0.1 ms; what was tried is in TRIED.md"
-FEW = "not examined: at most one false edge in thirty, and fewer are stated"
+GAP = (
+    "weights are 0 or at least .2 in these systems, so that an uncertain pair is nearly always false; with weights down "
+    "to 0 (small effects, 60 data sets) pairs with `exists` from .2 to .9 state 24.8 false ones, and 12 are"
+)
 ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for complete fits
     "shift common": ("likely: levels shift in the same row, which an edge between other nodes explains a little"),
     "hidden now": (
@@ -20,6 +23,10 @@ ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for comple
     "oscillators": (
         "own past and sources have equally many lags: with one form for all targets 9.5% of the list was false "
         "on seeds 600 and 601, with a form for each target 5.6%, and two true edges fewer"
+    ),
+    "mixed": (
+        "what a neighbour adds to a sensor follows the past of the neighbour, as an effect would; residuals of neighbours "
+        "correlate by about .2; a cause is named for all oscillators and for about half of the linear series"
     ),
     "returns": (
         "false and true effects are of one size: both are 1% to 2% of a target beside drivers that explain half of it"
@@ -52,11 +59,11 @@ ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for comple
     ),
     **dict.fromkeys(
         (
-            *("cc nonstationary var", "changing weights", "cycle undated", "hub", "missing blocks", "one of 40 cycle"),
+            *("cc nonstationary var", "changing weights", "cycle", "random walk", "plain var", "cycle undated", "hub", "missing blocks", "one of 40 cycle"),
             *("one of 40 shift", "one of 40 trend", "shift", "trend", "trend and cycle", "two cycles"),
             "two cycles undated",
         ),
-        FEW,
+        GAP,
     ),
 }
 ROBUSTNESS_MISSES = (
