@@ -59,7 +59,17 @@ ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for comple
     ),
     **dict.fromkeys(
         (
-            *("cc nonstationary var", "changing weights", "cycle", "random walk", "plain var", "cycle undated", "hub", "missing blocks", "one of 40 cycle"),
+            *(
+                "cc nonstationary var",
+                "changing weights",
+                "cycle",
+                "random walk",
+                "plain var",
+                "cycle undated",
+                "hub",
+                "missing blocks",
+                "one of 40 cycle",
+            ),
             *("one of 40 shift", "one of 40 trend", "shift", "trend", "trend and cycle", "two cycles"),
             "two cycles undated",
         ),
