@@ -25,8 +25,8 @@ ROBUSTNESS = {  # by kind; the same reasons hold for the evidence and for comple
         "on seeds 600 and 601, with a form for each target 5.6%, and two true edges fewer"
     ),
     "mixed": (
-        "what a neighbour adds to a sensor follows the past of the neighbour, as an effect would; residuals of neighbours "
-        "correlate by about .2; a cause is named for all oscillators and for about half of the linear series"
+        "what a neighbour adds to a sensor follows the past of the neighbour, as an effect would; residuals of "
+        "neighbours correlate by about .2; a cause is named for all oscillators and for about half of the linear series"
     ),
     "returns": (
         "false and true effects are of one size: both are 1% to 2% of a target beside drivers that explain half of it"
