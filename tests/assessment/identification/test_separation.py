@@ -48,6 +48,13 @@ def errors_of(model, inputs, targets, **options):
     return separation_errors(model, inputs, targets, generator=Generator().manual_seed(1), **options)
 
 
+def test_an_impossible_target_gives_no_information():
+    model, inputs, targets = one_edge(GaussianNoise(2), 2.0)
+    expected = errors_of(model, inputs, targets)
+    targets[0] = 1e30  # its density is 0 in single precision under every graph
+    torch.testing.assert_close(errors_of(model, inputs, targets), expected, rtol=0.01, atol=0, equal_nan=True)
+
+
 def test_the_error_is_that_of_the_information_by_finite_differences():
     weight, bias, step = 2.0, 0.3, 1e-4
     model, inputs, targets = one_edge(BernoulliTargets(2), weight, bias)

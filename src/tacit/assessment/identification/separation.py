@@ -63,6 +63,7 @@ def separation_errors(
     contexts = graph.sample_from(uniforms.to(graph.raw))[0]
     scores = list(_scores(model, some, known, contexts, sources))
     table = torch.stack([torch.where(weights > 0, score, 0.0) for score in scores], -1).double()  # (pair, node, c, d)
+    table = table.nan_to_num(0.0, 0.0, 0.0)  # a target that is impossible under all sampled graphs has no derivative
     information = torch.einsum("bncd,bnce->nde", table, table) * ((num_pairs or len(inputs)) / len(some))
     variances = torch.stack([_inverse_diagonal(one) for one in information])  # (node, direction)
     errors = torch.full(graph.edge_shape, torch.nan, dtype=graph.raw.dtype, device=graph.raw.device)
