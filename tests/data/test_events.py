@@ -212,6 +212,12 @@ def test_columns_of_an_alarm_log(tmp_path):
         (lambda one: one[:10], {}, "at least 20 events"),
         (lambda one: one.assign(time=7), {}, "two different times"),
         (lambda one: one, {"end": "stop"}, "end names the column 'stop'"),
+        (lambda one: one, {"window": -1}, "window must be at least 1"),
+        (lambda one: one, {"bin": 1e-30}, "bin must give at most"),
+        (lambda one: one, {"nodes": ("x", "y")}, "must have a type of the fit (x, y)"),
+        (lambda one: one.drop(columns="unit"), {"units": "units.csv"}, "units requires a column of units"),
+        (lambda one: one.drop(columns="type").assign(x=1.5, y=2.5), {}, "--set data.node=NAME"),
+        (lambda one: one.drop(columns="time"), {}, "--set data.time=NAME"),
     ],
 )
 def test_refusals(change, options, named):
@@ -225,3 +231,26 @@ def test_units_must_be_complete(tmp_path):
     (tmp_path / "units.csv").write_text("unit\np\nq\nr\n")
     with pytest.raises(InputError, match="none for 's'"):
         read_events(table_of(made()), Columns(), units=tmp_path / "units.csv")
+
+
+def test_names_that_differ_by_spaces_or_type_are_one_name():
+    frame = made()
+    expected = read_events(table_of(frame), Columns(), bin=30)
+    spaced = frame.assign(unit=frame["unit"].where(frame.index != 1, frame["unit"] + " "))
+    found = read_events(table_of(spaced), Columns(), bin=30)
+    assert found.series_names == expected.series_names
+    assert np.array_equal(found.values, expected.values)
+    numbers = frame.assign(unit=frame["unit"].map({"p": 1, "q": 2, "r": 3, "s": 4}).astype(object))
+    mixed = numbers.assign(unit=[str(one) if row % 2 else one for row, one in enumerate(numbers["unit"])])
+    one, other = (read_events(table_of(each), Columns(), bin=30) for each in (numbers, mixed))
+    assert sorted(one.series_names) == sorted(other.series_names) == ["1", "2", "3", "4"]
+    assert np.array_equal(one.values, other.values)
+
+
+def test_columns_that_are_not_used_are_named():
+    frame = made().assign(text="x", stop=lambda one: one["time"] + 1)
+    notes = read_events(table_of(frame), Columns(node="type", series="unit"), bin=30).notes
+    assert "not used: text, stop" in notes
+    assert "events count where they start; --end stop makes them spans" in notes
+    notes = read_events(table_of(frame), Columns(node="type", series="unit"), bin=30, end="stop").notes
+    assert "not used: text" in notes

@@ -43,6 +43,10 @@ def test_the_command_and_python_give_the_same(there, capsys):
     listed = model.listed_edges()
     assert listed[["source", "target", "probability"]].values.tolist() == [["fault", "stop", 1.0]]
 
+    made().assign(event="other").to_csv("other.csv", index=False)
+    assert call("predict", "run", "other.csv") == 2
+    assert "must have a type of the fit (door, fault, stop)" in capsys.readouterr().err
+
     # New events have the bins, the types and the columns of the run.
     new = made(1)[:200]
     new.to_csv("new.csv", index=False)
@@ -68,6 +72,8 @@ def test_a_check_reads_events_and_refuses_them_without_the_option(there, capsys)
     assert call("check", "log.csv", "--events", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["nodes"], found["series"], found["findings"]) == (["door", "fault", "stop"], 5, [])
+    assert call("check", "log.csv", "--events") == 0
+    assert "nothing was found" not in capsys.readouterr().out
     assert call("check", "log.csv") == 2
     assert "--events" in capsys.readouterr().err
 
@@ -78,6 +84,7 @@ def test_a_check_reads_events_and_refuses_them_without_the_option(there, capsys)
         (["--bin", "1min"], "bin"),
         (["--events", "--bin", "60D"], "bin"),
         (["--events", "--bin", "soon"], "bin"),
+        (["--events", "--bin", "4D"], "a shorter bin (--bin)"),
         (["--events", "--set", "data.node=colour"], "node"),
         (["--events", "--set", "data.layout=wide"], "layout"),
         (["--events", "--calendar", "hour"], "calendar"),
@@ -95,3 +102,9 @@ def test_several_files_are_refused(there, capsys):
     made(1).to_csv("other.csv", index=False)
     assert call("fit", "log.csv", "other.csv", "--events", "--out", "run") == 2
     assert "one file" in capsys.readouterr().err
+
+
+def test_acts_is_chosen_only_where_it_is_not_learned(there, capsys):
+    options = ("--events", "--bin", "1min", "--quick", "--set", "training.epochs=2", "--out", "run", "--json")
+    assert call("fit", "log.csv", *options) == 0
+    assert "acts" not in {one["option"] for one in json.loads(capsys.readouterr().out)["choices"]}

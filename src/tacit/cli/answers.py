@@ -85,7 +85,7 @@ def print_check(checked: dict[str, Any], lines: list[str]) -> None:
     parts += [f"{variables} variables"] if variables > 1 else []
     parts += [f"{100 * checked['missing']:.2g}% missing"] if checked["missing"] else []
     print(one_line(f"{checked['data']}: {', '.join(parts)}"))
-    for line in lines or ["nothing was found that may mislead a fit"]:
+    for line in lines:
         print(f"- {one_line(line)}")
 
 

@@ -42,6 +42,7 @@ KEPT_ORDER = 0.8  # of the largest order of types: the longest such bin has the 
 BLOCKS = 200  # of units and stretches of time, about
 ORDERED_TYPES = 40  # the most frequent ones choose the bin
 FEWEST_BINS = 20  # between the first and the last event
+LARGEST_BIN = 2.0**62  # bins, also numbered over all units, are int64
 FEWEST_EVENTS = 20  # of a type, within a window after other events
 MOST_ROWS = 2_000_000
 MOST_TARGETS = 350_000  # times the number of types: a fit takes about a minute
@@ -98,11 +99,17 @@ def read_events(
         units is None or window in (None, 1),
         f"{table.path}: window must be 1 with units, whose events are a second variable, got {window}; leave it out",
     )
+    require(window is None or window >= 1, f"{table.path}: window must be at least 1, got {window}; pass more bins")
     window = window or (WINDOW if units is None else 1)
     roles.require_there(table)
     if end is not None:
         table.require_column("end", end)
     time, kind, unit = _roles(table, roles, end)
+    require(
+        units is None or unit is not None,
+        f"{table.path}: units requires a column of units, got none; set series to its name (--series), or leave units "
+        "out",
+    )
     times, dayfirst, notes = table.times(time, roles.dayfirst)
     moments = _moments(times)
     last = moments
@@ -130,12 +137,17 @@ def read_events(
     require(
         bool(types),
         f"{table.path}: a type must have at least {FEWEST_EVENTS} events, got {numbers.max()} in column '{kind}'; pass "
-        "more events, or set node to the column of types",
+        "more events, or --set data.node=NAME",
     )
     few = [name for name in names if name not in wanted and name not in roles.drop]
     place = {name: number for number, name in enumerate(types)}
     found = np.array([place.get(name, -1) for name in names])[found]
     there = found >= 0
+    require(
+        bool(there.any()),
+        f"{table.path}: new events must have a type of the fit ({', '.join(types[:MOST_NAMED])}"
+        f"{', ...' if len(types) > MOST_NAMED else ''}), got {names[0]!r} in column '{kind}'; pass other events",
+    )
     found, of_unit, moments, last = found[there], of_unit[there], moments[there], last[there]
 
     # The bin.
@@ -150,11 +162,14 @@ def read_events(
         f"{table.path}: bin must be shorter than the record, got {words} for events from {times.min()} to "
         f"{times.max()}; pass a shorter one",
     )
+    remedy = f"bin must give at most {MOST_ROWS:,} rows, got {{}} with {words}; pass a longer one"
+    furthest = max(abs(float(moments.min())), abs(float(last.max()))) / float(length)
+    furthest = max(furthest, (float(last.max()) - float(moments.min())) / float(length) * len(known))
+    require(furthest < LARGEST_BIN, f"{table.path}: {remedy.format(f'up to {furthest:g}')}")
     first, until = _bins(moments, length), _bins(last, length)
     reach = window + horizon - 1
     alone = 4 * reach + 1  # bins after the last event: a target with an empty window
     sizes = until - first + 1
-    remedy = f"bin must give at most {MOST_ROWS:,} rows, got {{}} with {words}; pass a longer one"
     require(int(sizes.sum()) <= 10 * MOST_ROWS, f"{table.path}: {remedy.format(f'{sizes.sum():,}')}")
     repeat = np.repeat(np.arange(len(first)), sizes)
     bins = first[repeat] + np.arange(len(repeat)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -232,6 +247,13 @@ def read_events(
         shown = ", ".join(sorted(few)[:MOST_NAMED])
         more = f" and {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
         notes += (f"left out: types {why}, {shown}{more}",)
+    read = (time, kind, *(one for one in (unit, end) if one is not None))
+    unread = [name for name in table.columns if name not in read]
+    if unread:
+        more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
+        notes += (f"not used: {', '.join(unread[:MOST_NAMED])}{more}",)
+    ends = [name for name in unread if end is None and _is_called(name, END_NAMES)]
+    notes += (f"events count where they start; --end {ends[0]} makes them spans",) if ends else ()
     quiet = len(known) - len(kept)
     if most:
         notes += (f"of the bins with a type, at most {most:,}, evenly spaced, are followed by targets: fewer rows",)
@@ -379,7 +401,7 @@ def _roles(table: Table, roles: Columns, end: str | None) -> tuple[str, str, str
     time = time or next((name for name in free if table.is_dates(name)), None)
     time = time or next(iter(called(UNIT_NAMES)), None)
     if not time:
-        raise table.refuse("events must have a column of times, got none with such a name; set time to its name")
+        raise table.refuse("events must have a column of times, got none with such a name; pass --set data.time=NAME")
     free = [name for name in free if name != time and not table.is_dates(name)]
     free = [name for name in free if not _is_called(name, END_NAMES)]
     unit, kind = roles.series, roles.node
@@ -389,7 +411,7 @@ def _roles(table: Table, roles: Columns, end: str | None) -> tuple[str, str, str
         one = types if types else called(MEASURE_NAMES) or others
         if len(one) != 1:
             found = ", ".join(one) or "none"
-            raise table.refuse(f"events must have one column of types, got {found}; set node to its name")
+            raise table.refuse(f"events must have one column of types, got {found}; pass --set data.node=NAME")
         kind = one[0]
     if unit is None:
         units = [name for name in called(UNITS) if name != kind]

@@ -172,8 +172,9 @@ class Table:
 
         cells = self.cells(column)
         self._refuse_first(column, cells, cells.isna(), "a name in every row", "fill it in, or remove the row")
-        which, names = pd.factorize(cells)
-        return which, [str(name).strip() for name in names]
+        which, written = pd.factorize(cells)
+        place, names = pd.factorize(np.array([str(name).strip() for name in written], dtype=object))  # "m2 " is m2
+        return place[which], names.tolist()
 
     def times(self, column: str, dayfirst: bool | None = None) -> tuple[Times, bool | None, tuple[str, ...]]:
         """Return a column of times, numbers or dates, whether dates such as 3/4/2026 have the day first, and notes.

@@ -263,12 +263,16 @@ class Windows:
         rows = self.target_rows(used, chosen)
         of_pair = used.series_of_row[rows]
         part, split_notes = assign_parts(of_pair, self.fractions, generator, whole=by == "all" and not cut_series)
+        length = given.settled.get("bin")
+        bins = "" if length is None else f" and bins of {length}"
+        remedy = "a shorter window" if length is None else "a shorter bin (--bin) or window"
         season = "" if used.where is None else f" where {used.where.text}"
         require(
             int(np.bincount(part, minlength=3).min()) >= 1,
             f"fractions {self.fractions} must leave at least one pair for each of training, validation and test, but "
-            f"windows of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
-            f"pair{'s' * (len(part) != 1)}{season}; pass more rows, a shorter window or other fractions",
+            f"windows of {self.window} row{'s' * (self.window > 1)}{',' if bins else ' and'} a horizon of "
+            f"{self.horizon}{bins} leave {len(part)} "
+            f"pair{'s' * (len(part) != 1)}{season}; pass more rows, {remedy} or other fractions",
         )
         row_of_series = np.arange(len(used)) - used.starts[used.series_of_row]
         train_ends = np.zeros(used.num_series, dtype=np.int64)

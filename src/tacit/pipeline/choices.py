@@ -178,7 +178,7 @@ def settle_events(config: FitConfig) -> tuple[FitConfig, list[Choice]]:
     """Return the config with the options that counts of events leave no choice for, and the choices."""
     if not config.data.events:
         return config, []
-    updates, choices = dict[str, Any](), [choose("acts", 1, "few counts")]
+    updates, choices = dict[str, Any](), list[Choice]()
     data: dict[str, Any] = {"cut_series": True}  # some types are only on a few units
     if config.data.background == ("auto",):
         data["background"] = ("none",)

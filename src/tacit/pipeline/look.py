@@ -13,6 +13,7 @@ from tacit.pipeline.choices import settle_events
 from tacit.pipeline.sources import Source, about, read_sources
 from tacit.words.table import sentence, sentences, time_words
 
+NOTHING_FOUND = "nothing was found that may mislead a fit"
 BACKGROUND = "{words}: edges are tested beside it; --background none leaves it out"
 
 
@@ -29,6 +30,8 @@ def check_table(sources: Sequence[str], config: FitConfig) -> tuple[dict[str, An
         lines += [BACKGROUND.format(words=words) for words in background]
     except InputError as error:  # such as a constant node
         lines.append(f"a fit refuses this table: {error}")
+    if not lines and not config.data.events:  # in counts of events nothing is looked for
+        lines = [NOTHING_FOUND]
     times = series.row_times
     checked = {
         "data": source.name,

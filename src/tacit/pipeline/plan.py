@@ -168,6 +168,9 @@ def resolve(
     kept, within = (None, None) if evidence is None else (evidence.kept, evidence.within)
     model = build_model(config, dataset, rules, own, seed, kept, within)
     beyond = lags_beyond(evidence, dataset) if evidence is not None else []
+    closed_form = evidence is not None and has_closed_form(model, given)
+    if config.data.events and closed_form:  # training learns how often edges act
+        of_events = [choose("acts", 1, "few counts"), *of_events]
     return Fit(
         name=name or source.name,
         command=command,
@@ -185,7 +188,7 @@ def resolve(
         own=own,
         listener=listener,
         evidence=evidence,
-        closed_form=evidence is not None and has_closed_form(model, given),
+        closed_form=closed_form,
     )
 
 
