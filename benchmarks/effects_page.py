@@ -26,7 +26,7 @@ which nothing was chosen, and `python -m benchmarks.effects_page` draws this pag
 TAIL = """
 A response is present if a path of the true graph leads to the node in time, otherwise it is 0 (*absent*). *Lowest* and
 *highest* step are those of all 24 steps; *deviation* and *lowest system* are over systems. Sizes are those of the
-pulse, in standard deviations of its node. *Absent from draws* are true edges with `exists` below .02,.
+pulse, in standard deviations of its node. *Absent from draws* are true edges with `exists` below .02.
 Seconds are CPU time.
 
 At late steps all responses of a system follow its slowest mode, so that most of them are inside their intervals, or
