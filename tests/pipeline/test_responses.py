@@ -13,6 +13,7 @@ from commands import call
 from tacit import LatentGraphForecaster, LatentGraphRegressor, load
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions
 from tacit.local import MeanEquations
+from tacit.local.equations import _without
 from tacit.pipeline import effect_table
 
 NODES = ("north", "east", "south")
@@ -293,3 +294,20 @@ def test_series_with_units_of_their_own_need_data(table, refused):
     first, second = (part["response"].to_numpy() for _, part in found.groupby("series"))
     np.testing.assert_allclose([first[:3], second[:3]], [[1, 0, 0]] * 2, rtol=1e-12)
     np.testing.assert_allclose(second[3:5] / first[3:5], [1.0, 1 / 3], rtol=0.2)
+
+
+def test_only_the_kept_columns_are_decomposed(monkeypatch):
+    """The decomposition of a matrix with many rows of 0 may fail to converge."""
+    generator = torch.Generator().manual_seed(0)
+    factor, left_out = torch.randn(110, 220, generator=generator, dtype=torch.float64), torch.ones(110).bool()
+    kept = torch.tensor([9, 68, 70, 81, 109])
+    left_out[kept] = False
+    covariance, seen, eigh = factor @ factor.mT / 220, [], torch.linalg.eigh
+    monkeypatch.setattr(torch.linalg, "eigh", lambda matrix: (seen.append(len(matrix)), eigh(matrix))[1])
+    _, root = _without(torch.ones(110).double(), covariance, left_out)
+    expected = covariance[kept][:, kept] - covariance[kept][:, left_out] @ torch.linalg.solve(
+        covariance[left_out][:, left_out], covariance[left_out][:, kept]
+    )
+    assert seen[-1] == len(kept)
+    torch.testing.assert_close((root @ root.mT)[kept][:, kept], expected)
+    assert not root[left_out].any()
