@@ -176,11 +176,9 @@ def test_a_sampled_model_draws_its_uncertain_edges(model, table):
     assert float(found["high"][east].iloc[0]) == pytest.approx(float(certain["response"][east].iloc[0]), rel=0.1)
 
 
-def test_forecasts_two_steps_ahead_respond_after_two_steps(table):
+def test_a_longer_horizon_is_refused(table, refused):
     model = LatentGraphForecaster(horizon=2, assessment=OFF).fit(table)
-    found = matrix_of(model.effect({"north": 1.0}, steps=4))
-    assert not found[1].any()
-    assert found[2, 0] != 0
+    refused(model.effect, {"north": 1.0}, steps=4)
 
 
 def test_the_command_gives_the_table_of_the_estimator(run, model, table, capsys):
@@ -245,6 +243,12 @@ def test_refusals_in_python(model, table, refused):
     refused(model.effect, {"north": np.nan})
     refused(model.effect, {"north": 1.0}, steps=2.5)
     refused(model.effect, {"north": 1.0}, level=90)
+    refused(model.effect, {"north": 1.0}, level="a")
+    refused(model.effect, "north")
+    refused(model.effect, ["north"])
+    refused(model.effect, {"north": 0.0})
+    refused(model.effect, {"north": 1e308}, shape="step")
+    refused(model.effect, {"north": 1.0}, steps=10**8)
     fitted = copy.copy(model._ready())
     fitted.equations = None
     refused(effect_table, fitted, {"north": 1.0})
