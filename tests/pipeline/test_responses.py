@@ -11,6 +11,7 @@ import torch
 
 from commands import call
 from tacit import LatentGraphForecaster, LatentGraphRegressor, load
+from tacit.cli.effect import _responding
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions
 from tacit.local import MeanEquations
 from tacit.local.equations import _without
@@ -315,3 +316,8 @@ def test_only_the_kept_columns_are_decomposed(monkeypatch):
     assert seen[-1] == len(kept)
     torch.testing.assert_close((root @ root.mT)[kept][:, kept], expected)
     assert not root[left_out].any()
+
+
+def test_the_table_has_responses_within_the_step():
+    frame = pd.DataFrame({"step": [0, 0, 1, 1], "node": ["a", "b", "a", "b"], "response": [1.0, 0.7, 0.0, 0.0]})
+    assert _responding(frame, ["a"])["node"].tolist() == ["b"]
