@@ -11,8 +11,10 @@ import torch
 
 from commands import call
 from tacit import LatentGraphForecaster, LatentGraphRegressor, load
+from tacit.cli.effect import _responding
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions
 from tacit.local import MeanEquations
+from tacit.local.equations import _without
 from tacit.pipeline import effect_table
 
 NODES = ("north", "east", "south")
@@ -175,11 +177,9 @@ def test_a_sampled_model_draws_its_uncertain_edges(model, table):
     assert float(found["high"][east].iloc[0]) == pytest.approx(float(certain["response"][east].iloc[0]), rel=0.1)
 
 
-def test_forecasts_two_steps_ahead_respond_after_two_steps(table):
+def test_a_longer_horizon_is_refused(table, refused):
     model = LatentGraphForecaster(horizon=2, assessment=OFF).fit(table)
-    found = matrix_of(model.effect({"north": 1.0}, steps=4))
-    assert not found[1].any()
-    assert found[2, 0] != 0
+    refused(model.effect, {"north": 1.0}, steps=4)
 
 
 def test_the_command_gives_the_table_of_the_estimator(run, model, table, capsys):
@@ -244,6 +244,12 @@ def test_refusals_in_python(model, table, refused):
     refused(model.effect, {"north": np.nan})
     refused(model.effect, {"north": 1.0}, steps=2.5)
     refused(model.effect, {"north": 1.0}, level=90)
+    refused(model.effect, {"north": 1.0}, level="a")
+    refused(model.effect, "north")
+    refused(model.effect, ["north"])
+    refused(model.effect, {"north": 0.0})
+    refused(model.effect, {"north": 1e308}, shape="step")
+    refused(model.effect, {"north": 1.0}, steps=10**8)
     fitted = copy.copy(model._ready())
     fitted.equations = None
     refused(effect_table, fitted, {"north": 1.0})
@@ -293,3 +299,25 @@ def test_series_with_units_of_their_own_need_data(table, refused):
     first, second = (part["response"].to_numpy() for _, part in found.groupby("series"))
     np.testing.assert_allclose([first[:3], second[:3]], [[1, 0, 0]] * 2, rtol=1e-12)
     np.testing.assert_allclose(second[3:5] / first[3:5], [1.0, 1 / 3], rtol=0.2)
+
+
+def test_only_the_kept_columns_are_decomposed(monkeypatch):
+    """The decomposition of a matrix with many rows of 0 may fail to converge."""
+    generator = torch.Generator().manual_seed(0)
+    factor, left_out = torch.randn(110, 220, generator=generator, dtype=torch.float64), torch.ones(110).bool()
+    kept = torch.tensor([9, 68, 70, 81, 109])
+    left_out[kept] = False
+    covariance, seen, eigh = factor @ factor.mT / 220, [], torch.linalg.eigh
+    monkeypatch.setattr(torch.linalg, "eigh", lambda matrix: (seen.append(len(matrix)), eigh(matrix))[1])
+    _, root = _without(torch.ones(110).double(), covariance, left_out)
+    expected = covariance[kept][:, kept] - covariance[kept][:, left_out] @ torch.linalg.solve(
+        covariance[left_out][:, left_out], covariance[left_out][:, kept]
+    )
+    assert seen[-1] == len(kept)
+    torch.testing.assert_close((root @ root.mT)[kept][:, kept], expected)
+    assert not root[left_out].any()
+
+
+def test_the_table_has_responses_within_the_step():
+    frame = pd.DataFrame({"step": [0, 0, 1, 1], "node": ["a", "b", "a", "b"], "response": [1.0, 0.7, 0.0, 0.0]})
+    assert _responding(frame, ["a"])["node"].tolist() == ["b"]

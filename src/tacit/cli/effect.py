@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SIGNED = re.compile(r"[+-]")
 SHAPES = "pulse, step or value: added once, added to all later values, or a value that is kept. "
-SET = "NODE=+1 adds to a node, NODE=3.5 keeps it at a value; may be repeated."
+SET = "NODE=+1 adds to a node, NODE=3.5 keeps it at a value (a negative one requires --shape value); may be repeated."
 DATA = "Data in the format of the training data: --out and --json then have the paths with and without the change."
 AT = "Change the row at this time of DATA. [default: the last observed row of each series]"
 LARGEST_SHOWN = 20  # nodes in the table; --json and --out have all
@@ -54,6 +54,12 @@ def effect(
 
         if out is not None:
             require_new_table(out)
+        node, kept = next(iter(changes.items()))
+        require(
+            bool(data) or shape != "value",
+            f"--set {node}={kept:g} keeps a value and requires DATA; write {node}={kept:+g} to add, or pass the table",
+        )
+        require(bool(data) or at is None, f"--at {at} is a row of DATA, which is missing; pass the table")
         fitted = Fitted.read_all(run, find_device(device))
         display.stage("computing")
         how: dict[str, Any] = {"steps": steps, "shape": shape, "at": at}
@@ -75,13 +81,20 @@ def effect(
             console.print(line, soft_wrap=True, markup=False, highlight=False)
 
     say(f"{frame.attrs['condition']}\n")
+    what = (f"{node} = {size:g}" if shape == "value" else f"{node} {size:+g}" for node, size in changes.items())
+    say(f"{'kept' if shape == 'value' else shape}: {', '.join(what)}\n")
     if not quiet:
         print_notes(frame.attrs["notes"])
     if out is None or not quiet:
-        console.print(_table(frame, frame.attrs["edges"], list(changes)))
+        console.print(_table(frame, frame.attrs["edges"], list(changes), shape))
+        keys = ["series", "node"] if "series" in frame else ["node"]
+        more = len(_responding(frame, list(changes))[keys].drop_duplicates()) - LARGEST_SHOWN
+        if more > 0:
+            say(f"and {more} more; --out FILE has all")
     say(f"\n{frame.attrs['interval']}")
     if out is None:
-        say("By: the direct edges through which the largest response arrives. --out FILE writes every step.")
+        by = "By: the direct edges through which the largest response arrives. " if frame.attrs["edges"] else ""
+        say(f"{by}--out FILE writes every step.")
     else:
         print(out)
 
@@ -111,20 +124,26 @@ def _changes(texts: list[str], shape: str | None) -> tuple[dict[str, float], str
     return changes, shape or ("pulse" if True in signed else "value")
 
 
-def _table(frame: "pd.DataFrame", edges: list[dict[str, Any]], changed: list[str]) -> Any:
+def _responding(frame: "pd.DataFrame", changed: list[str]) -> "pd.DataFrame":
+    """Return the rows with a response beside the change itself; within a step, other nodes respond in step 0."""
+    change = (frame["step"] == 0) & frame["node"].isin(changed)
+    return frame[~change & (frame["response"] != 0)]
+
+
+def _table(frame: "pd.DataFrame", edges: list[dict[str, Any]], changed: list[str], shape: str) -> Any:
     """Return the largest response of every node that responds."""
     from rich.table import Table
     from rich.text import Text
 
     keys = ["series", "node"] if "series" in frame else ["node"]
-    later = frame[(frame["step"] > 0) & (frame["response"] != 0)]
+    later = _responding(frame, changed)
     largest = later.loc[later["response"].abs().groupby([later[key] for key in keys]).idxmax()]
     largest = largest.reindex(largest["response"].abs().sort_values(ascending=False, kind="stable").index)
     last = frame[frame["step"] == frame["step"].max()].set_index(keys)["response"]
     table = Table(box=None, pad_edge=False)
     for key in keys:
         table.add_column(key)
-    for title in ("largest", "90% interval", "step", f"at step {frame['step'].max()}", "by"):
+    for title in ("largest", "90% interval", "step", f"at step {frame['step'].max()}", *(["by"] if edges else [])):
         table.add_column(title, justify="left" if title == "by" else "right", no_wrap=True)
     for row in largest.head(LARGEST_SHOWN).to_dict("records"):
         place = tuple(row[key] for key in keys)
@@ -137,10 +156,10 @@ def _table(frame: "pd.DataFrame", edges: list[dict[str, Any]], changed: list[str
         ]
         parts = sorted(parts, key=lambda one: -abs(one[1]))[:2]
         by = ", ".join(f"{'own past' if name == row['node'] else name} {part:.0%}" for name, part in parts)
-        by = by or ("set" if row["node"] in changed else "-")
-        known = row["low"] == row["low"]
+        by = by or ("set" if row["node"] in changed and shape != "pulse" else "-")
+        known = row["low"] < row["high"]  # not without an interval, nor where it is one number
         interval = f"{row['low']:+.3g} to {row['high']:+.3g}" if known else "-"
         end = last[place if len(place) > 1 else place[0]]
         cells = [f"{row['response']:+.3g}", interval, str(row["step"]), f"{end:+.2g}"]
-        table.add_row(*(Text(str(name)) for name in place), *cells, Text(by))  # no markup
+        table.add_row(*(Text(str(name)) for name in place), *cells, *([Text(by)] if edges else []))  # no markup
     return table

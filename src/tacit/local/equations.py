@@ -164,15 +164,18 @@ def _without(
     beta: Float[Tensor, " column"], covariance: Float[Tensor, "column column"], left_out: Bool[Tensor, " column"]
 ) -> tuple[Float[Tensor, " column"], Float[Tensor, "column column"]]:
     """Return mean and a root of the covariance of the coefficients given that some are 0."""
+    kept = ~left_out
     if left_out.any():
         gain = covariance[:, left_out] @ torch.linalg.pinv(covariance[left_out][:, left_out], hermitian=True)
         beta = (beta - gain @ beta[left_out]).masked_fill(left_out, 0.0)
         covariance = covariance - gain @ covariance[left_out]
-        covariance = covariance * (~left_out)[:, None] * ~left_out
+    covariance = covariance[kept][:, kept]  # with rows of 0, the decomposition may not converge
     scale = covariance.diagonal().clamp_min(0).sqrt()
     inverse = torch.where(scale > 0, 1 / scale, 0.0)
     sizes, directions = torch.linalg.eigh(covariance * inverse[:, None] * inverse)
-    return beta, scale[:, None] * directions * sizes.clamp_min(0).sqrt()
+    root = covariance.new_zeros(len(beta), len(beta))
+    root[kept.nonzero(), kept.nonzero()[:, 0]] = scale[:, None] * directions * sizes.clamp_min(0).sqrt()
+    return beta, root
 
 
 def own_columns(layout: SeriesLayout) -> list[int]:

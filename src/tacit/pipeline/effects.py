@@ -29,9 +29,10 @@ from torch import Tensor
 from tacit.data import level_places
 from tacit.errors import InputError, did_you_mean, require, require_int
 from tacit.graph import BernoulliGraph
-from tacit.local import CERTAIN, LEAST, MeanEquations, own_columns
+from tacit.local import CERTAIN, LEAST, MeanEquations, has_linear_mean, own_columns
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.forecasts import in_units
+from tacit.pipeline.forecasts import in_units, require_memory_for_table
+from tacit.pipeline.observation_kinds import has_links, require_possible
 from tacit.pipeline.paths import (
     NUM_PATHS,
     Origins,
@@ -99,15 +100,22 @@ def effect_table(
         for needed, what in (
             (at is not None, "at"),
             (shape == "value", "shape='value'"),
-            (linear is None, "an effect in a model whose means are not linear"),
+            (linear is None and not has_linear_mean(fitted.model), "an effect in a model whose means are not linear"),
             (preparation.scaling.by != "all", "an effect in a run whose series have units of their own"),
         ):
             require(not needed, f"{what} requires data, which a run does not keep; pass the table (DATA)")
+        require(
+            linear is not None,
+            "an effect without data requires the covariances of the weights, and this run has none: it is an older "
+            "one, has too few rows or is too large; fit again or pass the table (DATA)",
+        )
+    require_memory_for_table((steps + 1) * len(fitted.nodes), NUM_DRAWS)
     origins = None if source is None else path_origins(fitted, source, steps, at, name="at")
     frames, parts = [], list[dict[str, Any]]()
+    shared: dict[bytes, tuple[Responses, Tensor]] = {}
     for place in range(1 if origins is None else len(origins)):
         one = None if origins is None else origins[place : place + 1]
-        found, notes = _of_origin(fitted, preparation, changes, one, steps, shape, level, seed)
+        found, notes = _of_origin(fitted, preparation, changes, one, steps, shape, level, seed, shared)
         keys = {}
         if one is not None and one.series_names is not None:
             keys["series"] = one.series_names[0]
@@ -117,7 +125,13 @@ def effect_table(
     uncertain = int(linear.uncertain.sum()) if linear is not None else int(_uncertain(fitted).sum())
     frame = pd.concat(frames, ignore_index=True)
     frame.attrs = {
-        "condition": condition(list(changes), signs),
+        "condition": condition(
+            list(changes),
+            signs,
+            tested=evidence.get("signs_tested"),
+            assessed=bool(evidence),
+            within=fitted.config.graph.simultaneous,
+        ),
         "interval": interval_words(level, uncertain, weights=linear is not None, tested=bool(evidence)),
         "edges": parts,
         "notes": [] if origins is None else list(origins.notes),
@@ -139,14 +153,21 @@ def _require(fitted: Fitted, changes: Mapping[str, float], steps: int, shape: st
         f"an effect requires one variable per node, got {', '.join(names)}; fit one of them",
     )
     require_int("steps", steps)
+    require(
+        preparation.horizon == 1,
+        f"an effect requires a horizon of 1, got {preparation.horizon}, whose model has no shorter effects; fit with "
+        "horizon 1",
+    )
     require(shape in get_args(Shape), f"shape must be one of {', '.join(get_args(Shape))}, got {shape!r}; use 'pulse'")
-    require(0 < level < 1, f"level must be between 0 and 1, got {level}; pass for example 0.9")
+    number = isinstance(level, int | float | np.number) and not isinstance(level, bool)
+    require(number and 0 < level < 1, f"level must be a number between 0 and 1, got {level!r}; pass for example 0.9")
     require(bool(changes), "changes must name at least one node, got none; pass for example {'creek': 1.0}")
     for node, size in changes.items():
         if node not in fitted.nodes:
             raise InputError(f"there is no node {node!r}{did_you_mean(str(node), fitted.nodes)}")
         number = isinstance(size, int | float | np.number) and not isinstance(size, bool)
         require(number and math.isfinite(size), f"the change of {node} must be a finite number, got {size!r}; pass 1.0")
+        require(size != 0 or shape == "value", f"the change of {node} must not be 0, got {size!r}; pass 1.0")
     if isinstance(predictor, SimultaneousFilter) and predictor.within_open.any():
         target, source = predictor.within_open.nonzero()[0].tolist()
         raise InputError(
@@ -165,8 +186,12 @@ def _of_origin(
     shape: str,
     level: float,
     seed: int,
+    shared: dict[bytes, tuple[Responses, Tensor]],
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the columns of one origin, and the parts of the responses that arrive by each edge."""
+    """Return the columns of one origin, and the parts of the responses that arrive by each edge.
+
+    ``shared``  the linear responses of earlier origins by their changes: they are the same for the same change
+    """
     nodes, unit = fitted.nodes, torch.from_numpy(preparation.scaling.deviation[:, 0])
     if origin is not None and origin.units is not None and origin.series is not None:
         unit = origin.units.spread(origin.series)[0, :, 0]
@@ -176,16 +201,31 @@ def _of_origin(
     without = None if origin is None else _path_without(fitted, origin, seed)
     if shape != "value":
         sizes = (given / unit[places]).expand(steps + 1, -1)
+        if without is not None and has_links(fitted.config):
+            for node, value in zip(changes, (without[0, places] + given).tolist(), strict=True):
+                require_possible(fitted.config, tuple(nodes), node, round(value, 4))  # scaled in single precision
     else:
         assert without is not None
+        for node, value in changes.items():
+            require_possible(fitted.config, tuple(nodes), node, float(value))
         sizes = (given - without[:, places]) / unit[places]
     change = Change(places, sizes, kind)
     if fitted.equations is not None:
-        draws, arriving = linear_responses(fitted, fitted.equations, change, steps, seed)
+        key = sizes.numpy().tobytes()
+        if key not in shared:
+            shared.clear()  # one at a time: draws are large
+            shared[key] = linear_responses(fitted, fitted.equations, change, steps, seed)
+        draws, arriving = shared[key]
     else:
         assert origin is not None
         draws, arriving = _sampled_responses(fitted, origin, change, seed), None
     response = draws.mean(0) * unit  # (step, node)
+    said = ", ".join(f"{node}: {size:g}" for node, size in changes.items())
+    require(
+        bool(response.isfinite().all()),
+        f"the responses to a change must be finite, got {said}, whose responses are not; pass a smaller "
+        "change or fewer steps",
+    )
     ends = torch.tensor([(1 - level) / 2, (1 + level) / 2], dtype=torch.float64)
     low, high = torch.full((2, *response.shape), torch.nan)
     if len(draws) > 1:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from tacit.assessment.evaluation import PAIRWISE_GRAPHS, forecast_scores, predictive_metrics
+from tacit.assessment.evidence import CORRELATED, DRIVER, MOST_NODES
 from tacit.edges import EdgeTable
 from tacit.interrupts import deferred_interrupts
 from tacit.local import Dependence, MeanEquations, has_linear_mean, mean_equations, start_at_regression
@@ -147,6 +148,10 @@ def known_before(fit: Fit) -> Fit:
         return replace(fit, edges=EdgeTable(index, fdr=config.assessment.fdr))
     about = how_tested(REGRESSION, evidence.prior, evidence.notes, config, evidence.resamples)
     about |= {"smallest_effect": config.graph.smallest_effect, "signs": sorted(evidence.found.notes)}
+    form = evidence.found.search[0][0][0]
+    searched = not (form.decay or form.products) and fit.preparation.horizon == 1  # for drivers
+    residuals = not config.graph.simultaneous and len(fit.dataset.nodes) <= MOST_NODES
+    about["signs_tested"] = [name for name, done in ((DRIVER, searched), (CORRELATED, residuals)) if done]
     if evidence.changes:
         about["changes"] = list(evidence.changes)
     if evidence.within is not None:

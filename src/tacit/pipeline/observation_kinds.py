@@ -46,6 +46,15 @@ def require_values(
                 )
 
 
+def require_possible(config: FitConfig, nodes: tuple[str, ...], node: str, value: float) -> None:
+    """Refuse a value that a node is set to and that is not possible for its kind."""
+    kind = kinds_of(config, nodes)[nodes.index(node)]
+    support: Support = "real" if kind == AUTO else OBSERVATIONS[kind].support
+    if not _possible(np.array([[value]]), support, config.observation.categories).all():
+        wanted = _wanted(support, config.observation.categories)
+        raise InputError(f"{node} must be set to {wanted} for kind '{kind}', got {value:.10g}; pass another change")
+
+
 def source_values(content: NamedPairs | Series, targets: Sequence[str] | None) -> Values:
     """Return the targets in the units of the data, NaN if one is not known."""
     if isinstance(content, Series):

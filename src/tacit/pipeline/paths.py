@@ -163,7 +163,7 @@ def find_origins(
             reasons += [] if len(found) else [reason]
         used = [number for number, found in enumerate(rows) if len(found)]
         if not used:
-            raise InputError(_none_left(content, reasons))
+            raise InputError(_none_left(content, reasons, name))
         require_memory_for_table(sum(map(len, rows)) * steps * preparation.scaling.mean[:, :channels].size, 0)
         left_out = [f"{count} of {content.num_series} series were left out: {why}" for why, count in _counts(reasons)]
         known = _until(content, {number: int(rows[number][-1]) for number in used})
@@ -227,18 +227,18 @@ def _origin_rows(
         return NO_ROWS, (
             f"they are shorter up to the origin than the {need} rows of {wish}",
             f"the series must have at least {need} rows up to the origin for {wish}, got {min(first, last) + 1}; pass "
-            "more rows, or a later origin",
+            f"more rows, or a later {name}",
         )
     return np.arange(first, last + 1, every or last + 1), ("", "")
 
 
-def _none_left(content: Series, reasons: Sequence[tuple[str, str]]) -> str:
+def _none_left(content: Series, reasons: Sequence[tuple[str, str]], name: str) -> str:
     if not content.lengths:
         return reasons[0][1]
     counts = ", ".join(f"{count} because {why}" for why, count in _counts(reasons))
     return (
         f"a path must start in a series, but all {content.num_series} were left out, {counts}; pass longer ones, or "
-        "another origin"
+        f"another {name}"
     )
 
 

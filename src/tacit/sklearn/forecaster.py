@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
-from tacit.errors import require
+from tacit.errors import InputError, require
 from tacit.pipeline import (
     Source,
     about_depends_on,
@@ -240,6 +240,8 @@ class LatentGraphForecaster(LatentGraphEstimator):
         """
         fitted = self._with_predictor()
         source = None if X is None else self._source(X, reset=False)
+        if not isinstance(changes, Mapping):
+            raise InputError(f"changes must map nodes to numbers, got {changes!r}; pass for example {{'creek': 1.0}}")
         changes = {str(node): to_python(size) for node, size in dict(changes).items()}
         how: dict[str, Any] = {"steps": to_python(steps), "shape": shape, "at": at, "level": to_python(level)}
         return effect_table(fitted, changes, source, **how, seed=self._seed(random_state))

@@ -16,7 +16,7 @@ from tacit.assessment.evidence.backgrounds import (
 from tacit.assessment.evidence.batched_regressions import joining_log_odds
 from tacit.assessment.evidence.candidates import Candidates, ColumnForm, group_names, joined_names, merged, num_sent
 from tacit.assessment.evidence.changes import ABSENT, find_changes
-from tacit.assessment.evidence.diagnostics import CAUTION, CORRELATED, DRIVER, SUGGESTION
+from tacit.assessment.evidence.diagnostics import CAUTION, CORRELATED, DRIVER, MOST_NODES, SUGGESTION
 from tacit.assessment.evidence.forms import simplest_form
 from tacit.assessment.evidence.lag_regressions import LagProfiles, lag_profiles
 from tacit.assessment.evidence.model_evidence import keep_edges, model_evidence, without_edges, without_prior
@@ -52,6 +52,7 @@ __all__ = [
     "KINDS",
     "LAGGED_PARENTS",
     "LEARNED",
+    "MOST_NODES",
     "MOST_SERIES",
     "NOT_GAUSSIAN",
     "RESAMPLES",
