@@ -212,7 +212,7 @@ def left_over(columns: Float[Tensor, "column row"], values: Float[Tensor, "value
 def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row some"]:
     """Return an orthonormal basis of the span of the columns, padded with columns of zeros for those that are zero.
 
-    It has as many columns as the chain with the fewest zeros.
+    Columns of zeros that all chains have are left out.
     """
     sizes = torch.linalg.vector_norm(columns, dim=-1)
     empty = sizes <= TINY * sizes.amax(-1, keepdim=True)
